@@ -455,9 +455,13 @@ static int agent_open(struct agent *a, int port, struct err *e)
 				 .servers = server,
 				 .n_servers = 1,
 				 .auth_method = a->conf->auth_method };
+	struct str login = conversation_record(a->conversation)->login;
+	const char *method = login.n ? arena_dup(&a->arena, login, e) : NULL;
 
-	if (!server || !earlier || agent_server(a, port, server, e) < 0)
+	if (!server || !earlier || (login.n && !method) || agent_server(a, port, server, e) < 0)
 		return -1;
+	if (method)
+		o.auth_method = str_of(method);
 	if (*earlier)
 		o.session_id = str_of(earlier);
 	a->acp = acp_new(&o, e);

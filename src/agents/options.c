@@ -141,6 +141,9 @@ void agent_offer(struct agent *a, const struct acp_update *u)
 	struct agent_offer *offer = conversation_offer(a->conversation);
 
 	switch (u->kind) {
+	case ACP_LOGINS:
+		offer_read_logins(offer, u->all);
+		break;
 	case ACP_OPENED:
 		offer_read_modes(offer, u->all);
 		offer_read_config(offer, u->all);

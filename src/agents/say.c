@@ -206,6 +206,7 @@ void agent_update(struct agent *a, const struct acp_update *u)
 	case ACP_USAGE:
 		say_rows(a, "usage", u->all, usage_rows, ARRAY_LEN(usage_rows));
 		break;
+	case ACP_LOGINS:
 	case ACP_OPENED:
 	case ACP_COMMANDS:
 	case ACP_CONFIG:

@@ -9,6 +9,8 @@ steps, [NAME, ARGUMENT...] (see `Turn`), any other is said back. It needs nothin
   --images         it takes images in prompts
   --offers         it has modes, models and options
   --deaf           it never ends a turn that was cancelled
+  --late           it has a session before a log-in, and refuses prompts
+  --logins         it names a log-in in a terminal, and one by variables
   --banner TEXT    it prints this first
 """
 import argparse
@@ -26,7 +28,8 @@ import urllib.request
 ARGS = argparse.ArgumentParser()
 ARGS.add_argument('--auth')
 ARGS.add_argument('--banner')
-for flag in ('--v2', '--stdio', '--resume', '--deaf', '--images', '--offers'):
+for flag in ('--v2', '--stdio', '--resume', '--deaf', '--images', '--offers',
+             '--late', '--logins'):
     ARGS.add_argument(flag, action='store_true')
 OPTIONS = [{'optionId': 'yes', 'name': 'Allow', 'kind': 'allow_once'},
            {'optionId': 'always', 'name': 'Always', 'kind': 'allow_always'},
@@ -148,7 +151,15 @@ class Agent:
                                       'sessionCapabilities':
                                           {'resume': {}} if self.args.resume else {},
                                       'mcpCapabilities': {'http': not self.args.stdio}},
-                'authMethods': [{'id': self.args.auth or 'none', 'name': 'Log in'}]}
+                'authMethods': self.logins(params)}
+
+    def logins(self, params):
+        """Agents name a log-in in a terminal only to clients that can have one."""
+        more = [{'id': 'env', 'name': 'By a key', 'type': 'env_var', 'vars': [{'name': 'KEY'}]}]
+        if params['clientCapabilities']['auth']['terminal']:
+            more.append({'id': 'tty', 'name': 'By a code', 'type': 'terminal', 'args': ['login']})
+        return [{'id': self.args.auth or 'none', 'name': 'Log in'},
+                *(more if self.args.logins else [])]
 
     def authenticate(self, params):
         self.logged_in = params['methodId'] == self.args.auth != ''
@@ -157,7 +168,7 @@ class Agent:
         return {}
 
     def session_new(self, params):
-        if not self.logged_in:
+        if not self.logged_in and not self.args.late:
             raise PermissionError
         self.servers = params['mcpServers']
         self.cwd = params['cwd']
@@ -194,6 +205,8 @@ class Agent:
         if self.args.v2:
             self.write({'id': request, 'result': {}})
         try:
+            if not self.logged_in:
+                raise Refused(-32000)
             if self.broken:
                 raise Refused(self.broken)
             why = Turn(self).run(text) or 'end_turn'

@@ -140,6 +140,8 @@ def hub(me, tmp_path_factory):
         'key': mock('--auth', 'key', authMethod='key'), 'locked': mock('--auth', ''),
         'offers': mock('--offers'),
         'planner': mock('--offers', options={'mode': 'plan', 'effort': 'high'}),
+        'late': mock('--auth', 'key', '--late', '--logins'),
+        'late-key': mock('--auth', 'key', '--late', authMethod='key'),
         'seer': mock('--images'), 'seer-two': mock('--v2', '--images'),
         'deaf': mock('--deaf', cancelSeconds=1), 'quiet': mock(stallSeconds=1),
         'brief': mock(permissionSeconds=1), 'bare': mock(sandbox=False),
@@ -947,6 +949,25 @@ def test_its_last_words(hub):
 
 def test_an_agent_that_is_not_there(hub):
     refused(400, 'has no agent nope', hub.talk, 'nope')
+
+
+def test_a_log_in_by_a_person(hub):
+    """Whichever request the agent refuses for it; its prompt is sent then."""
+    assert hub.says(hub.talk('late-key'), ['say', 'in']) == 'in'
+    one = hub.talk('late')
+    hub.turn(one, ['say', 'at last'])
+    told = hub.of(one)
+    assert (told['state'], told['queue_length']) == ('needs_login', 1)
+    assert [(m['id'], m['kind']) for m in told['logins']] == [
+        ('key', 'agent'), ('env', 'env'), ('tty', 'terminal')]
+    for text in (f'holt conversations login {one} key', 'holt agent login late', 'KEY'):
+        assert text in told['remediation'], told
+    for method, why in (('tty', 'holt agent login late'), ('env', 'KEY'), ('no', 'no method')):
+        refused(400, why, hub.of, one, '', 'PATCH', {'login': method})
+    last = told['last_seq']
+    hub.ok('conversations', 'login', one, 'key')
+    assert of_kind(hub.ended(one, last), 'agent_message')[0]['text'] == 'at last'
+    assert hub.of(one)['state'] == 'idle' and hub.of(one)['queue_length'] == 0
 
 
 # ---- others, and the end

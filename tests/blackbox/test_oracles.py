@@ -218,7 +218,8 @@ OTHERS = set('''
     data_base64 debug decision delay_seconds delete description digest discard disk_mb encoding env
     event_types exec exec_id file_id file_path files follow fork free_text from guest_port
     head_limit heap_mb host_port id idle_seconds idle_timeout_seconds ids image init_wait_seconds
-    initial_prompt keep_bytes key kill kind labels language limit limits literal live make_parents
+    initial_prompt keep_bytes key kill kind labels language limit limits literal live login
+    make_parents
     max_bytes max_calls max_output_bytes memory_mb message message_id mode module modules multiline
     name named network new_string no_label offset option_id options outcome output_kb output_mode
     pageSize pageToken parent path pause_source pid pids pool port profiles prompt question

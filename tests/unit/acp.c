@@ -31,7 +31,7 @@ static void on_update(void *owner, const struct acp_update *u)
 {
 	size_t n = strlen(updates);
 
-	if (u->kind == ACP_OPENED)
+	if (u->kind == ACP_OPENED || u->kind == ACP_LOGINS)
 		return;
 	snprintf(updates + n, sizeof(updates) - n, "%d%s:%.*s%.*s%.*s;", u->kind,
 		 u->whole   ? "!"
@@ -181,7 +181,8 @@ static void test_begin(void **state)
 		last(),
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
 		"\"protocolVersion\":1,\"clientCapabilities\":{\"fs\":{\"readTextFile\":true,"
-		"\"writeTextFile\":true},\"terminal\":false},\"clientInfo\":{\"name\":\"holt\","
+		"\"writeTextFile\":true},\"terminal\":false,\"auth\":{\"terminal\":true}},"
+		"\"clientInfo\":{\"name\":\"holt\","
 		"\"version\":\"1\"}}}");
 	RESULT("1", "{\"protocolVersion\":1,\"agentCapabilities\":{\"mcpCapabilities\":{"
 		    "\"http\":true}}}");

@@ -455,6 +455,8 @@ export function Conversation({ id }) {
 					<Transcript id={id} events={events} />
 					<footer>
 						{c.cause && <Failure of={{ code: c.state, message: c.cause, remediation: c.remediation }} role={null} />}
+						{c.state === 'needs_login' && c.logins?.filter((m) => m.kind === 'agent').map((m) => (
+							<Do key={m.id} run={async () => (await patch(path(id), { login: m.id }), one.reload())}>Log in: <Text of={m.name ?? m.id} /></Do>))}
 						<Questions of={id} />
 						<Queue id={id} length={c.queue_length} />
 						<Composer id={id} off={c.archived} />

@@ -26,6 +26,7 @@ void acp_leave(struct acp *a)
 	if (!a || --a->entered != 0 || !a->freed)
 		return;
 	acp_ask_drop(a);
+	buf_fini(&a->prompt);
 	free(a->session_id);
 	free(a);
 }
@@ -143,34 +144,67 @@ static void write_block(struct json_writer *w, const struct acp_block *b)
 	json_write_object_end(w);
 }
 
+static int prompt_write(const struct acp *a, struct str text, const struct acp_block *blocks,
+			size_t n, struct buf *to, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+
+	json_write_object(&w);
+	write_session(&w, a);
+	json_put_array(&w, "prompt");
+	json_write_object(&w);
+	write_member(&w, "type", STR_LIT("text"));
+	write_member(&w, "text", text);
+	json_write_object_end(&w);
+	for (size_t i = 0; i < n; i++)
+		write_block(&w, &blocks[i]);
+	json_write_array_end(&w);
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+static int prompt_send(struct acp *a, struct str params, struct err *e)
+{
+	struct acp_out m;
+
+	acp_out_request(&m, a, ACP_PROMPT);
+	json_write_raw(&m.w, params);
+	return acp_out_end(&m, e);
+}
+
 int acp_prompt(struct acp *a, struct str text, const struct acp_block *blocks, size_t n,
 	       struct err *e)
 {
 	AUTO(acp_leave) struct acp *in = acp_enter(a);
-	struct acp_out m;
 
 	if (in->state != ACP_IDLE || in->freed)
 		return err_set(e, ERR_CONFLICT, "the agent's session is not idle");
-	acp_out_request(&m, in, ACP_PROMPT);
-	json_write_object(&m.w);
-	write_session(&m.w, in);
-	json_put_array(&m.w, "prompt");
-	json_write_object(&m.w);
-	write_member(&m.w, "type", STR_LIT("text"));
-	write_member(&m.w, "text", text);
-	json_write_object_end(&m.w);
-	for (size_t i = 0; i < n; i++)
-		write_block(&m.w, &blocks[i]);
-	json_write_array_end(&m.w);
-	json_write_object_end(&m.w);
+	buf_fini(&in->prompt);
+	in->prompt = BUF_INIT(ACP_MESSAGE_MAX);
+	if (prompt_write(in, text, blocks, n, &in->prompt, e) < 0)
+		return -1;
 	in->state = ACP_PROMPTING;
 	in->accepted = false;
 	in->was_refused = in->refused;
 	in->refused = false;
-	if (acp_out_end(&m, e) == 0)
-		return 0;
-	in->state = ACP_IDLE;
-	return -1;
+	if (prompt_send(in, buf_str(&in->prompt), e) < 0) {
+		in->state = ACP_IDLE;
+		return -1;
+	}
+	if (!in->o.auth_method.p || in->authenticated)
+		buf_fini(&in->prompt);
+	return 0;
+}
+
+void acp_prompt_again(struct acp *a)
+{
+	struct err e;
+
+	if (a->state != ACP_PROMPTING || a->prompt.n == 0) /* it was cancelled */
+		acp_end_turn(a, STR_LIT("cancelled"), NULL);
+	else if (prompt_send(a, buf_str(&a->prompt), &e) < 0)
+		acp_end_turn(a, STR_NONE, &e);
+	buf_fini(&a->prompt);
 }
 
 void acp_cancel(struct acp *a)

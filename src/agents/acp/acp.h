@@ -60,6 +60,7 @@ enum acp_update_kind {
 	ACP_USAGE,
 	ACP_RUNS, /* version 2: it works, or waits for an answer */
 	ACP_OTHER, /* of a kind that this client does not know */
+	ACP_LOGINS, /* `all` is the answer to initialize: how one can log in */
 	ACP_OPENED, /* `all` is the answer to what opened the session: its modes and options */
 };
 

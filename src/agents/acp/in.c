@@ -28,6 +28,10 @@ static void on_prompt_refused(struct acp *a, const struct json_val *fault)
 
 	(void)json_int64(json_get(fault, "code"), &code);
 	acp_fault_err(ACP_PROMPT, fault, &e);
+	if (e.code == ERR_AGENT_LOGIN && a->prompt.n > 0 && !a->authenticated) {
+		acp_authenticate(a);
+		return;
+	}
 	a->refused = true;
 	if (code == RPC_INTERNAL_ERROR && (a->can_resume || a->can_load || a->was_refused))
 		acp_end(a, &e);

@@ -36,6 +36,7 @@ struct acp {
 	/* As the agent says. */
 	bool can_load, can_resume, can_http, can_stdio, can_folders, can_images;
 	bool authenticated;
+	struct buf prompt; /* parameters of one that may need a log-in first; empty: none */
 	bool accepted; /* version 2: it has the prompt, and tells when it is idle */
 	bool refused, was_refused; /* the last prompt; the one before */
 	char *session_id; /* owned; NULL: not open */
@@ -72,6 +73,9 @@ bool acp_is_open(const struct acp *a); /* the session is */
 void acp_end(struct acp *a, const struct err *why);
 void acp_end_turn(struct acp *a, struct str why, const struct err *e);
 
+/* Sends the prompt that waited for a log-in. */
+void acp_prompt_again(struct acp *a);
+
 /* ---- send.c --------------------------------------------------------------------------------- */
 
 /* A message while it is written: acp_out_X(), its one value, acp_out_end(). */
@@ -97,6 +101,8 @@ int acp_fault_err(enum acp_method method, const struct json_val *fault, struct e
 
 /* ---- open.c: from initialize to the session -------------------------------------------------- */
 
+/* Logs in by the method of the options. */
+void acp_authenticate(struct acp *a);
 void acp_open_answer(struct acp *a, enum acp_method method, const struct json_val *result,
 		     const struct json_val *fault);
 

@@ -25,6 +25,10 @@ static void write_can(struct json_writer *w, const struct acp *a)
 		write_bool(w, "writeTextFile", a->o.files);
 		json_write_object_end(w);
 		write_bool(w, "terminal", a->o.terminals);
+		/* else agents do not tell of a log-in at a terminal (`holt agent login`) */
+		json_put_object(w, "auth");
+		write_bool(w, "terminal", true);
+		json_write_object_end(w);
 	}
 	json_write_object_end(w);
 }
@@ -195,15 +199,20 @@ static void on_initialized(struct acp *a, const struct json_val *result)
 	a->version = (unsigned)version;
 	open_learn(a, result);
 	learn_methods(a, json_get(result, "authMethods"));
-	open_any(a);
+	a->o.handler->update(a->o.owner, &(struct acp_update){ .kind = ACP_LOGINS,
+							       .name = STR_LIT("logins"),
+							       .all = result });
+	if (acp_lives(a))
+		open_any(a);
 }
 
-static void authenticate(struct acp *a)
+void acp_authenticate(struct acp *a)
 {
 	struct acp_out m;
 	struct err e;
 
-	a->state = ACP_AUTHENTICATING;
+	if (!acp_is_open(a))
+		a->state = ACP_AUTHENTICATING;
 	acp_out_request(&m, a, ACP_AUTHENTICATE);
 	json_write_object(&m.w);
 	write_text(&m.w, "methodId", a->o.auth_method);
@@ -256,11 +265,12 @@ static void on_refused(struct acp *a, enum acp_method method, const struct json_
 	}
 	if (e.code == ERR_AGENT_LOGIN && method != ACP_AUTHENTICATE && a->o.auth_method.p &&
 	    !a->authenticated) {
-		authenticate(a);
+		acp_authenticate(a);
 		return;
 	}
 	if (method == ACP_AUTHENTICATE || e.code == ERR_AGENT_LOGIN) {
 		e.code = ERR_AGENT_LOGIN;
+		a->refused |= a->prompt.n > 0;
 		if (a->methods[0])
 			err_wrap(&e, "ways to log in: %s", a->methods);
 		acp_end(a, &e);
@@ -280,7 +290,10 @@ void acp_open_answer(struct acp *a, enum acp_method method, const struct json_va
 		on_initialized(a, result);
 	} else if (method == ACP_AUTHENTICATE) {
 		a->authenticated = true;
-		open_any(a);
+		if (acp_is_open(a))
+			acp_prompt_again(a);
+		else
+			open_any(a);
 	} else {
 		on_opened(a, method, result);
 	}

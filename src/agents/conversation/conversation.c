@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -344,6 +345,35 @@ int conversation_set_options(struct conversation *t, const struct conversation_r
 		return -1;
 	if (d && t->driver_state)
 		d->driver->options(d->data, t);
+	return 0;
+}
+
+static const struct queue_item *conversation_failed_prompt(const struct conversation *t)
+{
+	for (size_t i = 0; t->queue && i < queue_count(t->queue); i++) {
+		if (queue_at(t->queue, i)->state == QUEUE_FAILED)
+			return queue_at(t->queue, i);
+	}
+	return NULL;
+}
+
+int conversation_log_in(struct conversation *t, struct str method, struct err *e)
+{
+	struct conversation_record r = *conversation_record(t);
+	const struct queue_item *item;
+	char id[QUEUE_ID + 1];
+
+	if (t->turning)
+		return err_set(e, ERR_CONFLICT, "a turn is under way");
+	r.login = method;
+	if (conversation_change(t, &r, e) < 0)
+		return -1;
+	conversation_stop_driver(t, "cancelled");
+	while ((item = conversation_failed_prompt(t))) {
+		snprintf(id, sizeof(id), "%.*s", STR_ARG(item->id));
+		if (conversation_queue_again(t, str_of(id), e) < 0)
+			return -1;
+	}
 	return 0;
 }
 

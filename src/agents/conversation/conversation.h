@@ -94,6 +94,9 @@ int conversation_change(struct conversation *t, const struct conversation_record
 /* The same, and its driver hears that options of the record changed. */
 int conversation_set_options(struct conversation *t, const struct conversation_record *r,
 			     struct err *e) MUST_USE;
+/* From here on its agent logs in by this method: one that runs ends, and failed prompts are sent
+ * again. ERR_CONFLICT: a turn is under way. */
+int conversation_log_in(struct conversation *t, struct str method, struct err *e) MUST_USE;
 /* What its agent offers. Only its driver changes it, and calls conversation_offered() then. */
 struct agent_offer *conversation_offer(struct conversation *t);
 void conversation_offered(struct conversation *t);

@@ -41,6 +41,19 @@ static const struct field command_rows[] = {
 };
 const struct field_table offer_command_table = FIELD_TABLE(struct offer_command, command_rows);
 
+const char *const offer_login_kind_names[OFFER_LOGIN_KINDS] = { "agent", "terminal", "env" };
+
+static const struct field login_rows[] = {
+	FIELD(struct offer_login, id, .flags = FIELD_REQUIRED, .doc = "Id of the method."),
+	FIELD(struct offer_login, name, .doc = "Name for people, in the agent's words."),
+	FIELD(struct offer_login, description, .doc = "What it is, in the agent's words."),
+	FIELD_ENUM(struct offer_login, kind, offer_login_kind_names, .flags = FIELD_REQUIRED,
+		   .doc = "agent: it logs in by itself; terminal: a person does, in a terminal; "
+			  "env: its program needs variables."),
+	FIELD(struct offer_login, variables, .doc = "Variables that its program needs."),
+};
+const struct field_table offer_login_table = FIELD_TABLE(struct offer_login, login_rows);
+
 /* ---- what lets an agent act by itself -------------------------------------------------------- */
 
 bool offer_is_unattended(struct str id, struct str value)
@@ -255,8 +268,59 @@ void offer_read_commands(struct agent_offer *o, const struct json_val *v)
 		o->commands.n = 0;
 }
 
+static struct str offer_variables(struct offer_reader *r, const struct json_val *list)
+{
+	autobuf struct buf b = BUF_INIT(TEXT_MAX);
+	struct json_iter it = json_iter(list);
+	char *kept;
+
+	while (json_next(&it)) {
+		struct str name = utf8_cut(json_str(json_get(it.val, "name")), OFFER_VALUE_MAX);
+
+		if (name.n && buf_addf(&b, &r->e, "%s%.*s", b.n ? " " : "", STR_ARG(name)) < 0)
+			break;
+	}
+	kept = b.n ? arena_dup(r->arena, buf_str(&b), &r->e) : NULL;
+	r->failed |= b.n && !kept;
+	return kept ? (struct str){ kept, b.n } : STR_NONE;
+}
+
+void offer_read_logins(struct agent_offer *o, const struct json_val *v)
+{
+	struct json_iter it = json_iter(json_get(v, "authMethods"));
+	struct offer_reader r = { .arena = arena_new(ARENA_MAX) };
+
+	arena_free(o->logins_arena);
+	o->logins_arena = r.arena;
+	o->logins.n = 0;
+	o->logins.p = r.arena ? offer_array(&r, OFFER_LOGINS_MAX, sizeof(*o->logins.p)) : NULL;
+	while (o->logins.p && json_next(&it) && o->logins.n < OFFER_LOGINS_MAX) {
+		const struct json_val *meta = json_get(it.val, "_meta");
+		struct str type = json_str(json_get(it.val, "type") ?: json_get(meta, "type"));
+
+		/* "methodId" of version 2 */
+		const struct json_val *id = json_get(it.val, "id") ?: json_get(it.val, "methodId");
+
+		if (!offer_is_value(json_str(id)))
+			continue;
+		o->logins.p[o->logins.n++] = (struct offer_login){
+			.id = offer_text(&r, id),
+			.name = offer_text(&r, json_get(it.val, "name")),
+			.description = offer_text(&r, json_get(it.val, "description")),
+			.kind = str_is(type, "terminal") || json_get(meta, "terminal-auth")
+				      ? OFFER_LOGIN_TERMINAL
+			      : str_is(type, "env_var") ? OFFER_LOGIN_ENV
+							: OFFER_LOGIN_AGENT,
+			.variables = offer_variables(&r, json_get(it.val, "vars")),
+		};
+	}
+	if (r.failed)
+		o->logins.n = 0;
+}
+
 void offer_fini(struct agent_offer *o)
 {
+	arena_free(o->logins_arena);
 	offer_drop(&o->modes);
 	offer_drop(&o->config);
 	arena_free(o->commands_arena);

@@ -11,6 +11,7 @@ enum {
 	OFFER_OPTIONS_MAX = 32,
 	OFFER_CHOICES_MAX = 256, /* of one option */
 	OFFER_COMMANDS_MAX = 256,
+	OFFER_LOGINS_MAX = 16,
 	OFFER_VALUE_MAX = 256, /* bytes of an id and of a value */
 };
 
@@ -40,6 +41,22 @@ struct offer_command {
 };
 extern const struct field_table offer_command_table;
 
+/* How one can log in. */
+enum offer_login_kind {
+	OFFER_LOGIN_AGENT, /* the agent does it, once it is told the id */
+	OFFER_LOGIN_TERMINAL, /* a person does it, in a terminal */
+	OFFER_LOGIN_ENV, /* its program needs variables */
+	OFFER_LOGIN_KINDS
+};
+extern const char *const offer_login_kind_names[OFFER_LOGIN_KINDS];
+
+struct offer_login {
+	struct str id, name, description;
+	enum offer_login_kind kind;
+	struct str variables; /* with blanks between */
+};
+extern const struct field_table offer_login_table;
+
 struct offer_options {
 	struct arena *arena;
 	struct offer_option *p;
@@ -49,7 +66,11 @@ struct offer_options {
 struct agent_offer {
 	struct offer_options modes; /* of the session: its mode and its model */
 	struct offer_options config; /* the agent's own; one for a mode stands for that of modes */
-	struct arena *commands_arena;
+	struct arena *commands_arena, *logins_arena;
+	struct {
+		struct offer_login *p;
+		size_t n;
+	} logins;
 	struct {
 		struct offer_command *p;
 		size_t n;
@@ -64,6 +85,7 @@ void offer_read_modes(struct agent_offer *o, const struct json_val *v);
 void offer_read_config(struct agent_offer *o,
 		       const struct json_val *v); /* if it has configOptions */
 void offer_read_commands(struct agent_offer *o, const struct json_val *v);
+void offer_read_logins(struct agent_offer *o, const struct json_val *v);
 /* The option of this id, or of this category, has another value. */
 void offer_set(struct agent_offer *o, struct str id, struct str value);
 

@@ -71,6 +71,7 @@ static const struct field record_rows[] = {
 	FIELD(R, parent_session_id, .doc = "Conversation that started it."),
 	FIELD_ENUM(R, child_origin, conversation_origin_names, .doc = "Who started it."),
 	FIELD(R, current_mode_id, .max = 256, .doc = "Mode of the agent."),
+	FIELD(R, login, .max = 256, .doc = "Method of the agent to log in by."),
 	FIELD(R, options, .max = OPTIONS_MAX, .doc = "Values wanted for options of the agent."),
 	FIELD_OBJECT(R, advanced_settings, conversation_flags_table,
 		     .doc = "Permission flags that differ from the defaults, or were set."),

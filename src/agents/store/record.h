@@ -81,6 +81,7 @@ struct conversation_record {
 	struct str parent_session_id;
 	enum conversation_origin child_origin;
 	struct str current_mode_id;
+	struct str login; /* method of the agent to log in by; NONE: that of its entry */
 	struct field_map options; /* values that people want for the agent's options */
 	struct conversation_flags advanced_settings;
 };

@@ -132,6 +132,14 @@ static const struct verb conversations_retry_verb = {
 	.min_operands = 2,
 };
 
+static const struct verb conversations_login_verb = {
+	.name = "conversations login",
+	.usage = "ID METHOD",
+	.doc = "Log in to its agent, and send failed prompts again.",
+	ASK(verb_bare, .of = &conversations, .method = "PATCH", .operands = { NULL, "login" }),
+	.min_operands = 2,
+};
+
 static const struct verb conversations_cancel_verb = {
 	.name = "conversations cancel",
 	.usage = "ID",
@@ -408,11 +416,14 @@ static const struct verb conversations_set_verb = {
 };
 
 static const struct verb *const words[] = {
-	&conversations_ls_verb,	   &conversations_new_verb,	&conversations_show_verb,
-	&conversations_send_verb,  &conversations_queue_verb,	&conversations_unqueue_verb,
-	&conversations_retry_verb, &conversations_history_verb, &conversations_cancel_verb,
-	&conversations_flags_verb, &conversations_set_verb,	&conversations_archive_verb,
-	&conversations_rm_verb,	   &conversations_restore_verb, NULL
+	&conversations_ls_verb,	     &conversations_new_verb,
+	&conversations_show_verb,    &conversations_send_verb,
+	&conversations_queue_verb,   &conversations_unqueue_verb,
+	&conversations_retry_verb,   &conversations_history_verb,
+	&conversations_cancel_verb,  &conversations_flags_verb,
+	&conversations_login_verb,   &conversations_set_verb,
+	&conversations_archive_verb, &conversations_rm_verb,
+	&conversations_restore_verb, NULL
 };
 
 const struct verb conversations_verb = { .name = "conversations", LIST, .words = words };

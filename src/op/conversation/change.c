@@ -7,7 +7,7 @@
 
 #define Q struct update_request
 struct update_request {
-	struct str conversation_id, title, description;
+	struct str conversation_id, title, description, login;
 	struct field_map options;
 	bool archived, has_archived;
 };
@@ -16,6 +16,8 @@ static const struct field update_fields[] = {
 	FIELD(Q, title, .max = TITLE_MAX, .doc = "Title for people."),
 	FIELD(Q, description, .max = DESCRIPTION_MAX, .doc = "What it is about."),
 	OPTIONS_ROW(Q),
+	FIELD(Q, login, .min = 1, .max = OFFER_VALUE_MAX,
+	      .doc = "Log in to its agent by this method (logins), and send failed prompts again."),
 	FIELD(Q, archived, .has = FIELD_HAS(Q, has_archived),
 	      .doc = "Archive it: its agent ends, and it takes no prompts. Its children stay."),
 };
@@ -46,6 +48,8 @@ static int update_apply(struct call *c, struct conversation *t, const struct upd
 		return -1;
 	if (q->options.n ? conversation_set_options(t, &r, e) < 0
 			 : (q->title.p || q->description.p) && conversation_change(t, &r, e) < 0)
+		return -1;
+	if (q->login.p && conversation_login(t, q->login, e) < 0)
 		return -1;
 	return q->has_archived ? conversation_archive(t, q->archived, CONVERSATION_BY_PERSON, e)
 			       : 0;

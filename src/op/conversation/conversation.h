@@ -82,6 +82,10 @@ struct conversation_view {
 		struct offer_command *p;
 		size_t n;
 	} commands;
+	struct {
+		struct offer_login *p;
+		size_t n;
+	} logins;
 	struct field_map chosen;
 	struct str warning;
 	struct conversation_flags flags;
@@ -123,6 +127,9 @@ int conversation_options_view(struct call *c, struct conversation *t, struct con
 int conversation_options_merge(struct call *c, struct conversation *t, struct str owner,
 			       const struct field_map *more, struct field_map *to,
 			       struct err *e) MUST_USE;
+
+/* Logs its agent in by this method. ERR_INVALID: that takes more than the agent. */
+int conversation_login(struct conversation *t, struct str method, struct err *e) MUST_USE;
 
 /* Whether the caller may decide for a person what an agent of this owner may do. what: for the
  * failure. */

@@ -12,6 +12,8 @@ int conversation_check_unattended(struct call *c, struct str owner, const char *
 	return approval_check_person(c, owner, e);
 }
 
+enum { REMEDY_MAX = 8 << 10 };
+
 /* ---- what is shown --------------------------------------------------------------------------- */
 
 /* The last option with a value that lets the agent act by itself. */
@@ -27,6 +29,75 @@ static const struct offer_option *options_unattended(const struct conversation_v
 	return NULL;
 }
 
+/* Copies n structs of a table. NULL: there is no room. */
+static void *options_copy(struct call *c, const struct field_table *t, const void *from, size_t n,
+			  size_t size, struct err *e)
+{
+	char *to = arena_array(call_arena(c), n, size, e);
+
+	for (size_t i = 0; to && i < n; i++) {
+		const void *one = field_copy(t, (const char *)from + i * size, call_arena(c),
+					     conversation_keep, call_arena(c), e);
+
+		if (!one)
+			return NULL;
+		memcpy(to + i * size, one, size);
+	}
+	return to;
+}
+
+/* What to do where its agent wants a log-in. */
+static int options_remedy(struct call *c, const struct conversation *t, struct conversation_view *v,
+			  struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(REMEDY_MAX);
+	struct str agent = conversation_record(t)->agent;
+
+	for (size_t i = 0; i < v->logins.n; i++) {
+		const struct offer_login *p = &v->logins.p[i];
+		int done = p->kind == OFFER_LOGIN_ENV
+				 ? buf_addf(&b, e,
+					    "%.*s: give the agent's entry `env` with %.*s "
+					    "(`holt secret set`). ",
+					    STR_ARG(p->id), STR_ARG(p->variables))
+			 : p->kind == OFFER_LOGIN_TERMINAL
+				 ? buf_addf(&b, e, "%.*s: `holt agent login %.*s` in a terminal. ",
+					    STR_ARG(p->id), STR_ARG(agent))
+				 : buf_addf(&b, e, "%.*s: `holt conversations login %s %.*s`. ",
+					    STR_ARG(p->id), conversation_id(t), STR_ARG(p->id));
+
+		if (done < 0)
+			return -1;
+	}
+	if (buf_addf(&b, e, "Then send the prompt again.") < 0)
+		return -1;
+	v->remediation = (struct str){ arena_dup(call_arena(c), buf_str(&b), e), b.n };
+	return v->remediation.p ? 0 : -1;
+}
+
+int conversation_login(struct conversation *t, struct str method, struct err *e)
+{
+	const struct agent_offer *o = conversation_offer(t);
+	struct str agent = conversation_record(t)->agent;
+
+	for (size_t i = 0; i < o->logins.n; i++) {
+		const struct offer_login *p = &o->logins.p[i];
+
+		if (!str_eq(p->id, method))
+			continue;
+		if (p->kind == OFFER_LOGIN_TERMINAL)
+			return err_set(e, ERR_INVALID,
+				       "login: %.*s takes a terminal: `holt agent login %.*s`",
+				       STR_CUT(method, 64), STR_CUT(agent, 64));
+		if (p->kind == OFFER_LOGIN_ENV)
+			return err_set(e, ERR_INVALID,
+				       "login: %.*s takes variables in the agent's entry: %.*s",
+				       STR_CUT(method, 64), STR_CUT(p->variables, 100));
+		return conversation_log_in(t, method, e);
+	}
+	return err_set(e, ERR_INVALID, "login: the agent has no method %.*s", STR_CUT(method, 64));
+}
+
 int conversation_options_view(struct call *c, struct conversation *t, struct conversation_view *v,
 			      struct err *e)
 {
@@ -39,22 +110,23 @@ int conversation_options_view(struct call *c, struct conversation *t, struct con
 	while (offer_at(o, n))
 		n++;
 	v->options.p = arena_array(a, n, sizeof(*v->options.p), e);
-	v->commands.p = arena_array(a, o->commands.n, sizeof(*v->commands.p), e);
-	if (!v->options.p || !v->commands.p)
+	v->commands.p = options_copy(c, &offer_command_table, o->commands.p, o->commands.n,
+				     sizeof(*v->commands.p), e);
+	v->logins.p = options_copy(c, &offer_login_table, o->logins.p, o->logins.n,
+				   sizeof(*v->logins.p), e);
+	if (!v->options.p || !v->commands.p || !v->logins.p)
 		return -1;
+	v->commands.n = o->commands.n;
+	v->logins.n = o->logins.n;
 	for (size_t i = 0; (p = offer_at(o, i)); i++) {
 		copy = field_copy(&offer_option_table, p, a, conversation_keep, a, e);
 		if (!copy)
 			return -1;
 		v->options.p[v->options.n++] = *(const struct offer_option *)copy;
 	}
-	for (size_t i = 0; i < o->commands.n; i++) {
-		copy = field_copy(&offer_command_table, &o->commands.p[i], a, conversation_keep, a,
-				  e);
-		if (!copy)
-			return -1;
-		v->commands.p[v->commands.n++] = *(const struct offer_command *)copy;
-	}
+	if (conversation_state(t) == CONVERSATION_NEEDS_LOGIN && v->logins.n &&
+	    options_remedy(c, t, v, e) < 0)
+		return -1;
 	p = options_unattended(v);
 	if (!p)
 		return 0;

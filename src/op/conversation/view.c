@@ -48,6 +48,8 @@ static const struct field view_fields[] = {
 	FIELD_OBJECTS(V, options, offer_option_table, .max = OFFER_OPTIONS_MAX + 2,
 		      .doc = "What its agent lets people choose, such as mode and model; empty "
 			     "before its first session."),
+	FIELD_OBJECTS(V, logins, offer_login_table, .max = OFFER_LOGINS_MAX,
+		      .doc = "Ways to log in to its agent, as that says; empty before it has run."),
 	FIELD(V, chosen, .max = OFFER_OPTIONS_MAX,
 	      .doc = "Values that people have chosen for options."),
 	FIELD(V, warning, .doc = "An option lets its agent act without asking: which."),

@@ -318,6 +318,7 @@ def test_dialogs(chrome, hub, box, page):
     opened(chrome, page, by_key, 'text=New conversation')
     chrome.goto(page, f'/s/{box}')
     opened(chrome, page, "await page.click('text=More >> visible=true');" + by_key, '.menu .danger')
+    hub.post('/v1/files/write', sandbox=box, path='one', content='x')
     chrome.goto(page, f'/s/{box}/files')
     opened(chrome, page, by_key, 'td .danger')
 
@@ -716,6 +717,7 @@ def test_hostile_files(chrome, hub, box, page):
                  content=str(i))
     chrome.goto(page, f'/s/{box}/files')
     chrome.run(page, '''
+        await page.getByRole('button', { name: '/', exact: true }).click();
         for (const name of ['tmp', 'bad'])
             await page.locator('main table button.link', {
                 hasText: new RegExp('^' + name + '/$') }).click();''')
@@ -725,6 +727,35 @@ def test_hostile_files(chrome, hub, box, page):
     assert sorted(found) == want
     only_text(chrome, page)
     chrome.run(page, "await tools.shot('files-hostile');")
+
+
+def test_files_of_a_sandbox(chrome, hub, box, page):
+    """Where its programs work; nothing of the system can be deleted by a stray press."""
+    dot = ('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ'
+           'RU5ErkJggg==')
+    hub.post('/v1/files/write', sandbox=box, path='dir/dot.png', encoding='base64', content=dot)
+    hub.post('/v1/files/write', sandbox=box, path='dir/false.png', content='<svg onload="x">')
+    chrome.goto(page, f'/s/{box}/files')
+    chrome.shows(page, 'dir/')
+    chrome.run(page, '''
+        await page.locator('td .link', { hasText: 'dir' }).click();
+        await page.locator('td .link', { hasText: 'dot.png' }).click();
+        await page.waitForFunction(() => document.querySelector('dialog img')?.naturalWidth === 1);
+        await page.keyboard.press('Escape');
+        await page.locator('td .link', { hasText: 'false.png' }).click();
+        await page.waitForFunction(() => document.querySelector('dialog img')?.complete);
+        await page.keyboard.press('Escape');
+        const given = await page.evaluateHandle(() => {
+            const data = new DataTransfer();
+            data.items.add(new File(['dropped'], 'let go.txt'));
+            return data;
+        });
+        await page.dispatchEvent('.crumbs', 'drop', { dataTransfer: given });''')
+    chrome.shows(page, 'let go.txt')
+    assert hub.post('/v1/files/read', sandbox=box, path='dir/let go.txt')['content'] == 'dropped'
+    chrome.run(page, "await page.getByRole('button', { name: '/', exact: true }).click();")
+    chrome.shows(page, 'usr')
+    assert chrome.run(page, "return page.locator('td .danger').count();") == 0
 
 
 # Each would be drawn in another order than that of its characters.

@@ -4,7 +4,7 @@ import { base64, blob, bytesOf, lines, post, remove, save } from './api.js';
 import { now, useResource } from './live.js';
 import { filterText, go, Link, parseFilter, passes } from './router.jsx';
 import { plain, printed, Text } from './text.jsx';
-import { Ago, bytes, Chip, Dialog, Do, Empty, Failure, Field, Filter, Form, Lazy, Loaded, span, Sure, toast } from './ui.jsx';
+import { Ago, bytes, Chip, Dialog, Do, Empty, Failure, Field, Filter, Form, Lazy, Loaded, many, span, Sure, toast } from './ui.jsx';
 
 const ALL = '/v1/sandboxes';
 const TOPICS = { topics: ['sandboxes'] };
@@ -114,19 +114,34 @@ export function Sandboxes() {
 // ---- files ------------------------------------------------------------------------------------
 
 const SHOWN_MAX = 256 * 1024;
+const PICTURE_MAX = 4 << 20; // the most that one answer has
+const PICTURES = { png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', gif: 'image/gif', webp: 'image/webp' };
+const HERE = '.'; // the directory in which programs of the sandbox begin
 const join = (folder, name) => (folder === '/' ? '' : folder) + '/' + name;
+
+// A raster image, drawn by the browser; the hub's bytes are shown as nothing else.
+function Picture({ of: data, at, type }) {
+	const [url, setUrl] = useState('');
+	useEffect(() => {
+		const made = URL.createObjectURL(new Blob([bytesOf(data)], { type }));
+		setUrl(made);
+		return () => URL.revokeObjectURL(made);
+	}, [data]);
+	return url && <div class="attached"><img src={url} alt={plain(at)} /></div>;
+}
 
 function File({ sandbox, at, onClose }) {
 	const [file, setFile] = useState({});
+	const type = PICTURES[at.split('.').pop().toLowerCase()];
 	useEffect(() => {
-		post('/v1/files/read', { sandbox, path: at, limit: SHOWN_MAX })
+		post('/v1/files/read', { sandbox, path: at, limit: type ? PICTURE_MAX : SHOWN_MAX, ...(type && { encoding: 'base64' }) })
 			.then((data) => setFile({ data }), (problem) => setFile({ problem }));
 	}, [at]);
 	return (
 		<Dialog title={<Text of={at} />} onClose={onClose}>
 			{file.problem && <Failure of={file.problem} />}
-			{file.data && (file.data.encoding === 'utf-8' || file.data.encoding === 'utf8'
-				? <pre class="file"><Text of={file.data.content} block /></pre>
+			{file.data && (type && file.data.eof ? <Picture of={file.data.content} at={at} type={type} />
+				: file.data.encoding === 'utf-8' || file.data.encoding === 'utf8' ? <pre class="file"><Text of={file.data.content} block /></pre>
 				: <p>It is not text: {bytes(file.data.size)}.</p>)}
 			{file.data && !file.data.eof && <p class="warn">The first {bytes(file.data.bytes)} of {bytes(file.data.size)}.</p>}
 			<div class="buttons"><button onClick={onClose}>Close</button></div>
@@ -135,33 +150,40 @@ function File({ sandbox, at, onClose }) {
 }
 
 function Files({ id }) {
-	const [folder, setFolder] = useState('/');
+	const [folder, setFolder] = useState(HERE);
 	const [list, setList] = useState({});
 	const [open, setOpen] = useState(null);
 	const load = () => post('/v1/files/list', { sandbox: id, path: folder })
 		.then((data) => setList({ data }), (problem) => setList({ ...list, problem, reload: load }));
 	useEffect(() => void load(), [folder]);
-	const upload = async (event) => {
-		for (const file of event.currentTarget.files)
+	const upload = async (files) => {
+		for (const file of files)
 			await post('/v1/files/write', { sandbox: id, path: join(folder, file.name), encoding: 'base64',
 				content: base64(await file.arrayBuffer()) }).catch((e) => toast(e.message, 'danger'));
 		load();
 	};
-	const names = folder.split('/').filter(Boolean);
+	const drop = (event) => {
+		event.preventDefault();
+		upload(event.dataTransfer.files);
+	};
+	const names = folder.split('/').filter((n) => n && n !== HERE);
+	const root = folder[0] === '/' ? '/' : HERE;
 	return (
-		<>
+		<div onDragOver={(event) => event.preventDefault()} onDrop={drop}>
 			<nav aria-label="Folder" class="crumbs">
-				<button onClick={() => setFolder('/')}>/</button>
-				{names.map((n, i) => <button onClick={() => setFolder('/' + names.slice(0, i + 1).join('/'))}><Text of={n} />/</button>)}
+				<button onClick={() => setFolder('/')} aria-current={folder === '/' ? 'page' : undefined}>/</button>
+				<button onClick={() => setFolder(HERE)} aria-current={folder === HERE ? 'page' : undefined}>Working directory</button>
+				{names.map((n, i) => <button onClick={() => setFolder(names.slice(0, i + 1).reduce(join, root))}><Text of={n} />/</button>)}
 			</nav>
 			<div class="bar-of-buttons">
-				<label class="button">Upload<input type="file" multiple class="hidden" onChange={upload} /></label>
+				<label class="button">Upload<input type="file" multiple class="hidden" onChange={(event) => upload(event.currentTarget.files)} /></label>
+				<span class="muted">or drop files here</span>
 				<Do run={async () => save('files.tar', await blob(path(id, '/archive?path=' + encodeURIComponent(folder))))}>Download this folder</Do>
 			</div>
 			<Loaded of={list}>
 				{({ entries, truncated }) => (
 					<>
-						<table class="list"><thead><tr><th>Name</th><th>Size</th><th>Mode</th><th>Changed</th><th><span class="hidden">Acts</span></th></tr></thead>
+						<table class="list cards"><thead><tr><th>Name</th><th>Size</th><th>Mode</th><th>Changed</th><th><span class="hidden">Acts</span></th></tr></thead>
 							<tbody>
 								{entries.map((f) => (
 									<tr key={f.name}>
@@ -172,8 +194,9 @@ function Files({ id }) {
 										<td><Ago at={f.modified_at * 1000} /></td>
 										<td class="acts">
 											{!f.is_dir && <Do run={async () => save(f.name, await blob(path(id, '/archive?path=' + encodeURIComponent(join(folder, f.name)))))}>tar</Do>}
-											<Sure ask={<>Delete <Text of={join(folder, f.name)} />?</>} class="danger"
-												run={async () => (await post('/v1/files/remove', { sandbox: id, path: join(folder, f.name), recursive: f.is_dir }), load())}>Delete</Sure>
+											{/* what stands in the root is the system's */}
+											{folder !== '/' && <Sure ask={<>Delete <Text of={join(folder, f.name)} />?</>} class="danger"
+												run={async () => (await post('/v1/files/remove', { sandbox: id, path: join(folder, f.name), recursive: f.is_dir }), load())}>Delete</Sure>}
 										</td>
 									</tr>
 								))}
@@ -185,7 +208,7 @@ function Files({ id }) {
 				)}
 			</Loaded>
 			{open && <File sandbox={id} at={open} onClose={() => setOpen(null)} />}
-		</>
+		</div>
 	);
 }
 
@@ -285,7 +308,7 @@ function Ports({ id }) {
 					<ul class="rows">
 						{forwards.map((f) => (
 							<li class="row" key={f.guest_port}>
-								port {f.guest_port} at <code><Text of={`${f.host}:${f.host_port}`} /></code>, {f.connections} connections{' '}
+								port {f.guest_port} at <code><Text of={`${f.host}:${f.host_port}`} /></code>, {many(f.connections, 'connection')}{' '}
 								<Do run={async () => (await remove(path(id, `/forward?guest_port=${f.guest_port}`)), all.reload())}>End</Do>
 							</li>
 						))}

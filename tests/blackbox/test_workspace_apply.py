@@ -114,11 +114,13 @@ class Hub(Cli):
 
     def killed(self, name, folder, *more):
         """An apply that was killed when it had changed everything, and not ended."""
-        was = self.git(folder, 'rev-parse', '--verify', '--quiet', 'last')
+        had = self.git(folder, 'rev-parse', '--verify', '--quiet', 'last')
+        self.git(folder, 'update-ref', 'refs/heads/was', had or '0' * 40)
         self.applied(name, folder, *more)
         self.git(folder, 'update-ref', 'refs/heads/begun', 'last')
-        self.git(folder, 'update-ref', *(('refs/heads/last', was) if was
+        self.git(folder, 'update-ref', *(('refs/heads/last', 'was') if had
                                          else ('-d', 'refs/heads/last')))
+        self.git(folder, 'update-ref', '-d', 'refs/heads/was')
 
     def has_begun(self):
         at = os.path.join(self.env['HOLT_HOME'], 'applied')

@@ -3,9 +3,7 @@
 
 int store_api_key_put(struct store *s, const struct store_api_key *r, struct err *e)
 {
-	return db_run(s->db, API_KEY_PUT, e, DB_TEXT(r->name), DB_BLOB(r->hash), DB_INT(r->scopes),
-		      DB_INT(r->created_ms), DB_INT(r->expires_ms), DB_INT(r->used_ms),
-		      DB_TEXT(r->makers));
+	return db_put(s->db, API_KEY_PUT, &api_key_row, r, e);
 }
 
 int store_api_key_used(struct store *s, struct str name, int64_t at_ms, struct err *e)
@@ -23,19 +21,10 @@ int store_api_keys(struct store *s,
 		   struct err *e)
 {
 	autorows struct db_rows rows;
+	struct store_api_key r = { 0 };
 	int more = db_rows_values(s->db, API_KEY_ALL, NULL, 0, &rows, e);
 
-	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		const struct store_api_key r = {
-			.name = db_text(&rows, 0),
-			.hash = db_text(&rows, 1),
-			.scopes = (uint32_t)db_int(&rows, 2),
-			.created_ms = db_int(&rows, 3),
-			.expires_ms = db_int(&rows, 4),
-			.used_ms = db_int(&rows, 5),
-			.makers = db_text(&rows, 6),
-		};
-
+	while (more >= 0 && (more = db_next_row(&rows, &api_key_row, &r, e)) > 0) {
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}

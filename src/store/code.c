@@ -3,8 +3,7 @@
 
 int store_code_put(struct store *s, const struct store_code *r, struct err *e)
 {
-	return db_run(s->db, CODE_PUT, e, DB_TEXT(r->owner), DB_TEXT(r->name), DB_TEXT(r->source),
-		      DB_TEXT(r->description), DB_TEXT(r->exports));
+	return db_put(s->db, CODE_PUT, &code_row, r, e);
 }
 
 int store_code_drop(struct store *s, struct str owner, struct str name, struct err *e)
@@ -29,17 +28,10 @@ int store_codes(struct store *s, struct str owner, struct str name,
 		struct err *e)
 {
 	autorows struct db_rows rows = { .db = s->db };
+	struct store_code r = { 0 };
 	int more = db_rows(s->db, CODE_OF, &rows, e, DB_TEXT(owner), DB_TEXT(name));
 
-	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		const struct store_code r = {
-			.owner = owner,
-			.name = db_text(&rows, 0),
-			.source = db_text(&rows, 1),
-			.description = db_text(&rows, 2),
-			.exports = db_text(&rows, 3),
-		};
-
+	while (more >= 0 && (more = db_next_row(&rows, &code_row, &r, e)) > 0) {
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}

@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/library.h"
 #include "base/log.h"
 
 enum {
 	STATEMENTS_MAX = 64,
+	STATEMENT_MAX = 4 << 10, /* bytes */
+	COLUMNS_MAX = 32,
 	BUSY_MS = 200, /* for people who read the file meanwhile */
 	LOG_PAGES = 2000, /* pages of 4 KiB, before they are copied into the file */
 	LOG_PAGES_MAX = 16000, /* then the writer itself does it */
@@ -437,21 +440,54 @@ static int bind(sqlite3_stmt *s, int at, const struct db_value *v)
 	return sqlite3_bind_blob64(s, at, v->s.p, v->s.n, SQLITE_STATIC);
 }
 
+/* Names and values of a row's columns take the place of %N and %V. */
+static int spell(const struct db_schema *schema, size_t which, struct buf *to, struct err *e)
+{
+	const struct db_row *row = schema->rows ? schema->rows[which] : NULL;
+	const char *at = schema->statements[which];
+	const char *mark;
+
+	for (; row && (mark = strchr(at, '%')); at = mark + 2) {
+		if (buf_add(to, at, (size_t)(mark - at), e) < 0)
+			return -1;
+		for (size_t i = 0; i < row->n; i++) {
+			const char *comma = i ? ", " : "";
+
+			if ((mark[1] == 'N' ? buf_addf(to, e, "%s%s", comma, row->columns[i].name)
+					    : buf_addf(to, e, "%s?%zu", comma, i + 1)) < 0)
+				return -1;
+		}
+	}
+	return buf_addf(to, e, "%s", at);
+}
+
+static int prepare(struct db *db, size_t which, struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(STATEMENT_MAX);
+	int rc;
+
+	if (db->statements[which])
+		return 0;
+	if (spell(db->schema, which, &text, e) < 0)
+		return -1;
+	rc = sqlite3_prepare_v3(db->sqlite, buf_str(&text).p, -1, SQLITE_PREPARE_PERSISTENT,
+				&db->statements[which], NULL);
+	return rc == SQLITE_OK ? 0 : db_fail(db->sqlite, rc, e);
+}
+
 int db_rows_values(struct db *db, size_t which, const struct db_value *values, size_t n,
 		   struct db_rows *ret, struct err *e)
 {
-	sqlite3_stmt **s = &db->statements[which];
 	int rc = SQLITE_OK;
 
 	*ret = (struct db_rows){ .db = db };
-	if (!*s)
-		rc = sqlite3_prepare_v3(db->sqlite, db->schema->statements[which], -1,
-					SQLITE_PREPARE_PERSISTENT, s, NULL);
+	if (prepare(db, which, e) < 0)
+		return -1;
 	for (size_t i = 0; rc == SQLITE_OK && i < n; i++)
-		rc = bind(*s, (int)i + 1, &values[i]);
+		rc = bind(db->statements[which], (int)i + 1, &values[i]);
 	if (rc != SQLITE_OK)
 		return db_fail(db->sqlite, rc, e);
-	ret->statement = *s;
+	ret->statement = db->statements[which];
 	ret->which = which;
 	return 0;
 }
@@ -509,6 +545,68 @@ struct str db_text(const struct db_rows *rows, int column)
 	if (sqlite3_column_type(rows->statement, column) == SQLITE_NULL)
 		return STR_NONE;
 	return (struct str){ p ? p : "", (size_t)n };
+}
+
+/* ---- rows by their tables -------------------------------------------------------------------- */
+
+int db_put(struct db *db, size_t which, const struct db_row *row, const void *from, struct err *e)
+{
+	struct db_value values[COLUMNS_MAX];
+
+	for (size_t i = 0; i < row->n; i++) {
+		const void *at = (const char *)from + row->columns[i].offset;
+
+		switch (row->columns[i].type) {
+		case DB_I64:
+			values[i] = DB_INT(*(const int64_t *)at);
+			break;
+		case DB_I32:
+			values[i] = DB_INT(*(const int32_t *)at);
+			break;
+		case DB_U32:
+			values[i] = DB_INT(*(const uint32_t *)at);
+			break;
+		case DB_BOOL:
+			values[i] = DB_INT(*(const bool *)at);
+			break;
+		case DB_STR:
+			values[i] = DB_TEXT(*(const struct str *)at);
+			break;
+		case DB_STR_BYTES:
+			values[i] = DB_BLOB(*(const struct str *)at);
+			break;
+		}
+	}
+	return db_run_values(db, which, values, row->n, e);
+}
+
+int db_next_row(struct db_rows *rows, const struct db_row *row, void *ret, struct err *e)
+{
+	int more = db_next(rows, e);
+
+	for (size_t i = 0; more > 0 && i < row->n; i++) {
+		void *to = (char *)ret + row->columns[i].offset;
+
+		switch (row->columns[i].type) {
+		case DB_I64:
+			*(int64_t *)to = db_int(rows, (int)i);
+			break;
+		case DB_I32:
+			*(int32_t *)to = (int32_t)db_int(rows, (int)i);
+			break;
+		case DB_U32:
+			*(uint32_t *)to = (uint32_t)db_int(rows, (int)i);
+			break;
+		case DB_BOOL:
+			*(bool *)to = db_int(rows, (int)i) != 0;
+			break;
+		case DB_STR:
+		case DB_STR_BYTES:
+			*(struct str *)to = db_text(rows, (int)i);
+			break;
+		}
+	}
+	return more;
 }
 
 /* ---- durability ---------------------------------------------------------------------------- */

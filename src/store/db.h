@@ -11,6 +11,7 @@
  * ERR_STORE_READONLY, ERR_STORE_NEWER. Messages contain no path.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -19,6 +20,40 @@
 
 struct db;
 
+/* A column, and the member of a struct that has its value. */
+struct db_column {
+	const char *name;
+	size_t offset;
+	enum db_type { DB_I64, DB_I32, DB_U32, DB_BOOL, DB_STR, DB_STR_BYTES } type;
+};
+#define DB_TYPE(S, m)                                                                              \
+	_Generic(((S *)0)->m, int64_t                                                              \
+		 : DB_I64, uint64_t                                                                \
+		 : DB_I64, int32_t                                                                 \
+		 : DB_I32, uint32_t                                                                \
+		 : DB_I32, bool                                                                    \
+		 : DB_BOOL, struct str                                                             \
+		 : DB_STR)
+#define DB_COLUMN_NAMED(S, m, name_)                                                               \
+	{                                                                                          \
+		name_, offsetof(S, m), DB_TYPE(S, m)                                               \
+	}
+#define DB_COLUMN(S, m) DB_COLUMN_NAMED(S, m, #m)
+#define DB_BYTES(S, m)                                                                             \
+	{                                                                                          \
+#m, offsetof(S, m), DB_STR_BYTES                                                   \
+	} /* of a column of blobs */
+
+/* What is written of a struct, and read into one: a static table. */
+struct db_row {
+	const struct db_column *columns;
+	size_t n;
+};
+#define DB_ROW(c)                                                                                  \
+	{                                                                                          \
+		c, ARRAY_LEN(c)                                                                    \
+	}
+
 /* A static table. A file's user_version counts its migrations. They run in order, each in its
  * own transaction, and never change after a release. */
 struct db_schema {
@@ -26,6 +61,9 @@ struct db_schema {
 	size_t n_migrations;
 	const char *const *statements; /* prepared at the first use, then kept */
 	size_t n_statements;
+	/* The rows of statements that name columns by %N (id, name, …) and values by %V (?1, ?2,
+	 * …). NULL: none does. */
+	const struct db_row *const *rows;
 	/* True for statements whose writes a power cut may take, since nothing is promised with
 	 * them. NULL: for none. */
 	const bool *passing;
@@ -91,6 +129,11 @@ int db_rows_values(struct db *db, size_t which, const struct db_value *values, s
 		       sizeof((const struct db_value[]){ __VA_ARGS__ }) / sizeof(struct db_value), \
 		       ret, e)
 int db_next(struct db_rows *rows, struct err *e) MUST_USE; /* 1: a row, 0: the end, -1 */
+/* The same, and reads the first columns into *ret, whose texts are borrowed until the next row. */
+int db_next_row(struct db_rows *rows, const struct db_row *row, void *ret, struct err *e) MUST_USE;
+/* Runs a statement with %V and the values of a struct. */
+int db_put(struct db *db, size_t which, const struct db_row *row, const void *from,
+	   struct err *e) MUST_USE;
 void db_rows_end(struct db_rows *rows);
 #define autorows __attribute__((cleanup(db_rows_end)))
 

@@ -33,21 +33,13 @@ int store_events(struct store *s, const struct store_events_of *of, unsigned max
 		 struct err *e)
 {
 	autorows struct db_rows rows;
+	struct store_event v = { 0 };
 	int more = of->sandbox.p ? db_rows(s->db, EVENT_AFTER_OF, &rows, e, DB_INT(of->after),
 					   DB_INT(max), DB_TEXT(of->owner), DB_TEXT(of->sandbox))
 				 : db_rows(s->db, EVENT_AFTER, &rows, e, DB_INT(of->after),
 					   DB_INT(max), DB_TEXT(of->owner));
 
-	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		const struct store_event v = {
-			.seq = (uint64_t)db_int(&rows, 0),
-			.at_ms = db_int(&rows, 1),
-			.sandbox = db_text(&rows, 2),
-			.kind = db_text(&rows, 3),
-			.detail = db_text(&rows, 4),
-			.owner = db_text(&rows, 5),
-		};
-
+	while (more >= 0 && (more = db_next_row(&rows, &event_row, &v, e)) > 0) {
 		if (each(arg, &v, e) < 0)
 			return -1;
 	}

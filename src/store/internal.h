@@ -14,6 +14,7 @@ enum statement {
 	JOB_DROP,
 	JOB_ALL,
 	JOB_CLEAR,
+	SPEC_OF,
 	FORGOTTEN,
 	FORGOTTEN_SET,
 	SNAPSHOT_ADD,
@@ -68,6 +69,10 @@ enum statement {
 
 extern const struct db_schema store_schema;
 
+/* What each kind of row has, by its struct of store.h: the one place where columns are named. */
+extern const struct db_row sandbox_row, job_row, snapshot_row, event_row, api_key_row, approval_row,
+	question_row, workspace_row, revision_row, module_row, code_row;
+
 struct store {
 	struct db *db;
 	/* Totals of the keys. A failed transaction may make them inaccurate; they are then
@@ -76,3 +81,11 @@ struct store {
 	int64_t n_keys, key_bytes;
 	struct buf found; /* what the last store_key_find() lends */
 };
+
+enum { SPEC_MAX = 64 << 20 };
+
+/* The number that a statement selects; without parameters. */
+int store_number(struct store *s, enum statement which, uint64_t *ret, struct err *e) MUST_USE;
+/* The spec of a sandbox's row, if *spec is STR_NONE; it is kept in `to`. */
+int store_spec_of(struct store *s, uint64_t seq, struct str *spec, struct buf *to,
+		  struct err *e) MUST_USE;

@@ -5,9 +5,7 @@
 
 int store_module_put(struct store *s, const struct store_module *r, struct err *e)
 {
-	return db_run(s->db, MODULE_PUT, e, DB_TEXT(r->name), DB_TEXT(r->digest), DB_TEXT(r->who),
-		      DB_INT(r->approved_ms), DB_INT(r->disabled), DB_TEXT(r->pins),
-		      DB_TEXT(r->package), DB_TEXT(r->update));
+	return db_put(s->db, MODULE_PUT, &module_row, r, e);
 }
 
 int store_modules(struct store *s,
@@ -15,20 +13,10 @@ int store_modules(struct store *s,
 		  struct err *e)
 {
 	autorows struct db_rows rows = { .db = s->db };
+	struct store_module r = { 0 };
 	int more = db_rows_values(s->db, MODULE_ALL, NULL, 0, &rows, e);
 
-	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		const struct store_module r = {
-			.name = db_text(&rows, 0),
-			.digest = db_text(&rows, 1),
-			.who = db_text(&rows, 2),
-			.approved_ms = db_int(&rows, 3),
-			.disabled = db_int(&rows, 4) != 0,
-			.pins = db_text(&rows, 5),
-			.package = db_text(&rows, 6),
-			.update = db_text(&rows, 7),
-		};
-
+	while (more >= 0 && (more = db_next_row(&rows, &module_row, &r, e)) > 0) {
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}

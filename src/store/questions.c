@@ -3,11 +3,7 @@
 
 int store_question_put(struct store *s, const struct store_question *r, struct err *e)
 {
-	return db_run(s->db, QUESTION_PUT, e, DB_INT(r->seq), DB_INT(r->rev), DB_TEXT(r->id),
-		      DB_TEXT(r->principal), DB_TEXT(r->session), DB_TEXT(r->kind),
-		      DB_TEXT(r->origin), DB_TEXT(r->state), DB_TEXT(r->spec), DB_TEXT(r->reply),
-		      DB_TEXT(r->who), DB_TEXT(r->surface), DB_INT(r->created_ms),
-		      DB_INT(r->deadline_ms), DB_INT(r->ended_ms));
+	return db_put(s->db, QUESTION_PUT, &question_row, r, e);
 }
 
 int store_question_drop(struct store *s, uint64_t seq, struct err *e)
@@ -20,27 +16,10 @@ int store_questions(struct store *s,
 		    void *arg, struct err *e)
 {
 	autorows struct db_rows rows = { .db = s->db };
+	struct store_question r = { 0 };
 	int more = db_rows_values(s->db, QUESTION_ALL, NULL, 0, &rows, e);
 
-	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		const struct store_question r = {
-			.seq = (uint64_t)db_int(&rows, 0),
-			.rev = (uint64_t)db_int(&rows, 1),
-			.id = db_text(&rows, 2),
-			.principal = db_text(&rows, 3),
-			.session = db_text(&rows, 4),
-			.kind = db_text(&rows, 5),
-			.origin = db_text(&rows, 6),
-			.state = db_text(&rows, 7),
-			.spec = db_text(&rows, 8),
-			.reply = db_text(&rows, 9),
-			.who = db_text(&rows, 10),
-			.surface = db_text(&rows, 11),
-			.created_ms = db_int(&rows, 12),
-			.deadline_ms = db_int(&rows, 13),
-			.ended_ms = db_int(&rows, 14),
-		};
-
+	while (more >= 0 && (more = db_next_row(&rows, &question_row, &r, e)) > 0) {
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}

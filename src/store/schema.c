@@ -115,67 +115,129 @@ static const char *const migrations[] = {
 	"ALTER TABLE modules ADD COLUMN package_update TEXT NOT NULL DEFAULT '';",
 };
 
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+#define C(m) DB_COLUMN(R, m)
+#define N(m, name) DB_COLUMN_NAMED(R, m, name)
+/* clang-format off */
+#define R struct store_sandbox
+static const struct db_column sandbox_columns[] = {
+	C(seq), C(id), C(generation), C(template), C(spec), C(source), C(state), C(retention),
+	N(created_ms, "created"), N(changed_ms, "changed"), N(deadline_ms, "deadline"),
+	N(ttl_ms, "ttl"), N(idle_ms, "idle"), C(code), C(why), C(memory), C(disk), C(pids),
+	N(cpu_milli, "cpu"), C(files), C(debug), C(labels), C(root), C(network), C(owner),
+	N(spent_cpu_ms, "spent_cpu"), C(spent_out),
+};
+#undef R
+#define R struct store_job
+static const struct db_column job_columns[] = {
+	C(sandbox), C(id), C(command), C(state), N(started_ms, "started"), N(ended_ms, "ended"),
+	N(exit_code, "exit"), C(signal), C(hit_memory), C(hit_pids), N(wall_us, "wall"),
+	N(bytes[0], "out"), N(bytes[1], "err"), C(code), C(why),
+};
+#undef R
+#define R struct store_snapshot
+static const struct db_column snapshot_columns[] = {
+	C(seq), C(id), C(name), C(of), C(source), C(template), C(base), C(spec),
+	N(created_ms, "created"), N(expires_ms, "expires"), C(bytes), C(unpacked), C(digest),
+	C(memory), C(disk), C(pids), N(cpu_milli, "cpu"), C(files), C(debug), C(root), C(owner),
+};
+#undef R
+#define R struct store_event
+static const struct db_column event_columns[] = {
+	C(seq), N(at_ms, "at"), C(sandbox), C(kind), C(detail), C(owner),
+};
+#undef R
+#define R struct store_api_key
+static const struct db_column api_key_columns[] = {
+	C(name), DB_BYTES(R, hash), C(scopes), N(created_ms, "created"), N(expires_ms, "expires"),
+	N(used_ms, "used"), N(makers, "root"),
+};
+#undef R
+#define R struct store_approval
+static const struct db_column approval_columns[] = {
+	C(seq), C(rev), C(id), C(principal), C(action), C(target), C(sandbox), C(digest),
+	C(arguments), C(size), C(conversation), C(rule), C(state), C(scope), C(pattern), C(who),
+	C(surface), N(created_ms, "created"), N(deadline_ms, "deadline"),
+	N(answered_ms, "answered"), N(used_ms, "used"),
+};
+#undef R
+#define R struct store_question
+static const struct db_column question_columns[] = {
+	C(seq), C(rev), C(id), C(principal), C(session), C(kind), C(origin), C(state), C(spec),
+	C(reply), C(who), C(surface), N(created_ms, "created"), N(deadline_ms, "deadline"),
+	N(ended_ms, "ended"),
+};
+#undef R
+#define R struct store_workspace
+static const struct db_column workspace_columns[] = {
+	C(seq), C(name), C(owner), C(tip), N(created_ms, "created"), C(sandbox), C(base),
+};
+#undef R
+#define R struct store_revision
+static const struct db_column revision_columns[] = {
+	C(id), C(parent), C(tree), C(files), C(bytes), N(created_ms, "created"), C(source),
+	C(message), C(left_out),
+};
+#undef R
+#define R struct store_module
+static const struct db_column module_columns[] = {
+	C(name), C(digest), C(who), N(approved_ms, "approved"), C(disabled), C(pins), C(package),
+	N(update, "package_update"),
+};
+#undef R
+#define R struct store_code
+static const struct db_column code_columns[] = {
+	C(owner), C(name), C(source), C(description), C(exports),
+};
+#undef R
+/* clang-format on */
+const struct db_row sandbox_row = DB_ROW(sandbox_columns);
+const struct db_row job_row = DB_ROW(job_columns);
+const struct db_row snapshot_row = DB_ROW(snapshot_columns);
+const struct db_row event_row = DB_ROW(event_columns);
+const struct db_row api_key_row = DB_ROW(api_key_columns);
+const struct db_row approval_row = DB_ROW(approval_columns);
+const struct db_row question_row = DB_ROW(question_columns);
+const struct db_row workspace_row = DB_ROW(workspace_columns);
+const struct db_row revision_row = DB_ROW(revision_columns);
+const struct db_row module_row = DB_ROW(module_columns);
+const struct db_row code_row = DB_ROW(code_columns);
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
 static const char *const statements[STATEMENTS] = {
-	[SANDBOX_ADD] =
-		"INSERT OR REPLACE INTO sandboxes (seq, id, generation, template, spec, source,"
-		" state,"
-		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids,"
-		" cpu,"
-		" files, debug, labels, root, network, owner, spent_cpu, spent_out)"
-		" VALUES (?1, ?2, ?3, ?4, coalesce(?5,"
-		" (SELECT spec FROM sandboxes WHERE seq = ?20)),"
-		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-		" ?21, ?22, ?23, ?24, ?25, coalesce(?26, ''), ?27, ?28)",
+	[SANDBOX_ADD] = "INSERT OR REPLACE INTO sandboxes (%N) VALUES (%V)",
 	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
 			   " code = ?6, why = ?7, generation = ?8, network = ?9,"
 			   " spent_cpu = ?10, spent_out = ?11"
 			   " WHERE seq = ?1",
 	[SANDBOX_DROP] = "DELETE FROM sandboxes WHERE seq = ?1",
-	[SANDBOX_ALL] =
-		"SELECT seq, id, generation, template, spec, source, state, retention, created,"
-		" changed,"
-		" deadline, ttl, idle, code, why, memory, disk, pids, cpu,"
-		" files, debug, labels, root, network, owner, spent_cpu, spent_out"
-		" FROM sandboxes ORDER BY seq",
+	[SANDBOX_ALL] = "SELECT %N FROM sandboxes ORDER BY seq",
 	[SANDBOX_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
-	[JOB_PUT] =
-		"INSERT OR REPLACE INTO jobs (sandbox, id, command, state, started, ended, exit,"
-		" signal, hit_memory, hit_pids, wall, out, err, code, why)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+	[JOB_PUT] = "INSERT OR REPLACE INTO jobs (%N) VALUES (%V)",
 	[JOB_DROP] = "DELETE FROM jobs WHERE sandbox = ?1 AND id = ?2",
-	[JOB_ALL] = "SELECT j.sandbox, s.id, j.id, j.command, j.state, j.started, j.ended, j.exit,"
-		    " j.signal,"
-		    " j.hit_memory, j.hit_pids, j.wall, j.out, j.err, j.code, j.why FROM jobs j"
-		    " JOIN sandboxes s ON s.seq = j.sandbox WHERE s.state <> 'terminated'"
-		    " ORDER BY j.started, j.id",
+	[JOB_ALL] = "SELECT %N, (SELECT id FROM sandboxes WHERE seq = sandbox) FROM jobs"
+		    " WHERE sandbox IN (SELECT seq FROM sandboxes WHERE state <> 'terminated')"
+		    " ORDER BY started, id",
 	[JOB_CLEAR] = "DELETE FROM jobs WHERE sandbox NOT IN"
 		      " (SELECT seq FROM sandboxes WHERE state <> 'terminated')",
+	[SPEC_OF] = "SELECT spec FROM sandboxes WHERE seq = ?1",
 	[FORGOTTEN] = "SELECT generation FROM forgotten",
 	[FORGOTTEN_SET] = "UPDATE forgotten SET generation = max(generation, ?1)",
-	[SNAPSHOT_ADD] =
-		"INSERT INTO snapshots (seq, id, name, of, source, template, base, spec, created,"
-		" expires,"
-		" bytes, unpacked, digest, memory, disk, pids, cpu, files, debug, root, owner)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-		" coalesce(?8, (SELECT spec FROM sandboxes WHERE seq = ?9)), ?10, ?11, ?12, ?13,"
-		" ?14,"
-		" ?15, ?16, ?17, ?18, ?19, ?20, ?21, coalesce(?22, ''))",
+	[SNAPSHOT_ADD] = "INSERT INTO snapshots (%N) VALUES (%V)",
 	[SNAPSHOT_DROP] = "DELETE FROM snapshots WHERE seq = ?1",
-	[SNAPSHOT_ALL] =
-		"SELECT seq, id, name, of, source, template, base, spec, created, expires, bytes,"
-		" unpacked,"
-		" digest, memory, disk, pids, cpu,"
-		" files, debug, root, owner FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
+	[SNAPSHOT_ALL] = "SELECT %N FROM snapshots WHERE ?1 = 0 OR seq = ?1 ORDER BY seq",
 	[SNAPSHOT_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'snapshots'",
 	[EVENT_ADD] = "INSERT INTO events (at, sandbox, kind, detail, owner)"
 		      " VALUES (?1, ?2, ?3, ?4, coalesce(?5, ''))"
 		      " RETURNING seq",
 	[EVENT_TRIM] = "DELETE FROM events WHERE seq <= ?1",
-	[EVENT_AFTER] = "SELECT seq, at, sandbox, kind, detail, owner FROM events"
+	[EVENT_AFTER] = "SELECT %N FROM events"
 			" WHERE seq > ?1 AND (?3 IS NULL OR owner = ?3) ORDER BY seq LIMIT ?2",
-	[EVENT_AFTER_OF] = "SELECT seq, at, sandbox, kind, detail, owner FROM events"
+	[EVENT_AFTER_OF] = "SELECT %N FROM events"
 			   " WHERE sandbox = ?4 AND seq > ?1 AND (?3 IS NULL OR owner = ?3)"
 			   " ORDER BY seq LIMIT ?2",
 	[EVENT_KEPT] = "SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM events",
@@ -189,76 +251,65 @@ static const char *const statements[STATEMENTS] = {
 			    " ORDER BY at LIMIT 1) RETURNING bytes",
 	[KEY_EXPIRE] = "DELETE FROM keys WHERE at < ?1 RETURNING bytes",
 	[KEY_COUNT] = "SELECT count(*), coalesce(sum(bytes), 0) FROM keys",
-	[API_KEY_PUT] = "INSERT OR REPLACE INTO api_keys (name, hash, scopes, created, expires,"
-			" used, root) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+	[API_KEY_PUT] = "INSERT OR REPLACE INTO api_keys (%N) VALUES (%V)",
 	[API_KEY_USED] = "UPDATE api_keys SET used = ?2 WHERE name = ?1",
 	[API_KEY_DROP] = "DELETE FROM api_keys WHERE name = ?1",
-	[API_KEY_ALL] = "SELECT name, hash, scopes, created, expires, used, root FROM api_keys"
-			" ORDER BY created, name",
+	[API_KEY_ALL] = "SELECT %N FROM api_keys ORDER BY created, name",
 	[API_KEY_ENDED] = "SELECT owner, root FROM ended_keys",
-	[APPROVAL_PUT] =
-		"INSERT OR REPLACE INTO approvals (seq, rev, id, principal, action, target,"
-		" sandbox, digest, arguments, size, conversation, rule, state, scope, pattern,"
-		" who, surface, created, deadline, answered, used)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-		" ?17, ?18, ?19, ?20, ?21)",
+	[APPROVAL_PUT] = "INSERT OR REPLACE INTO approvals (%N) VALUES (%V)",
 	[APPROVAL_DROP] = "DELETE FROM approvals WHERE seq = ?1",
-	[APPROVAL_ALL] =
-		"SELECT seq, rev, id, principal, action, target, sandbox, digest, arguments,"
-		" size, conversation, rule, state, scope, pattern, who, surface, created,"
-		" deadline, answered, used FROM approvals ORDER BY seq",
-	[QUESTION_PUT] =
-		"INSERT OR REPLACE INTO questions (seq, rev, id, principal, session, kind, origin,"
-		" state, spec, reply, who, surface, created, deadline, ended)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+	[APPROVAL_ALL] = "SELECT %N FROM approvals ORDER BY seq",
+	[QUESTION_PUT] = "INSERT OR REPLACE INTO questions (%N) VALUES (%V)",
 	[QUESTION_DROP] = "DELETE FROM questions WHERE seq = ?1",
-	[QUESTION_ALL] = "SELECT seq, rev, id, principal, session, kind, origin, state, spec,"
-			 " reply, who, surface, created, deadline, ended"
-			 " FROM questions ORDER BY seq",
-	[WORKSPACE_PUT] = "INSERT OR REPLACE INTO workspaces (seq, name, owner, tip, created,"
-			  " sandbox, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+	[QUESTION_ALL] = "SELECT %N FROM questions ORDER BY seq",
+	[WORKSPACE_PUT] = "INSERT OR REPLACE INTO workspaces (%N) VALUES (%V)",
 	[WORKSPACE_DROP] = "DELETE FROM workspaces WHERE seq = ?1",
-	[WORKSPACE_ALL] = "SELECT seq, name, owner, tip, created, sandbox, base"
-			  " FROM workspaces ORDER BY seq",
+	[WORKSPACE_ALL] = "SELECT %N FROM workspaces ORDER BY seq",
 	[WORKSPACE_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'workspaces'",
-	[REVISION_ADD] = "INSERT OR REPLACE INTO revisions (id, parent, tree, files, bytes,"
-			 " created, source, message, left_out)"
-			 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+	[REVISION_ADD] = "INSERT OR REPLACE INTO revisions (%N) VALUES (%V)",
 	[REVISION_DROP] = "DELETE FROM revisions WHERE id = ?1",
-	[MODULE_PUT] =
-		"INSERT OR REPLACE INTO modules (name, digest, who, approved, disabled, pins,"
-		" package, package_update) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-	[MODULE_ALL] = "SELECT name, digest, who, approved, disabled, pins, package, package_update"
-		       " FROM modules ORDER BY name",
+	[MODULE_PUT] = "INSERT OR REPLACE INTO modules (%N) VALUES (%V)",
+	[MODULE_ALL] = "SELECT %N FROM modules ORDER BY name",
 	[MODULE_KEY] = "SELECT key FROM module_key",
-	[CODE_PUT] = "INSERT OR REPLACE INTO code (owner, name, source, description, exports)"
-		     " VALUES (?1, ?2, ?3, ?4, ?5)",
+	[CODE_PUT] = "INSERT OR REPLACE INTO code (%N) VALUES (%V)",
 	[CODE_DROP] = "DELETE FROM code WHERE owner = ?1 AND name = ?2 RETURNING 1",
 	[CODE_DROP_OWNER] = "DELETE FROM code WHERE owner = ?1",
-	[CODE_OF] = "SELECT name, source, description, exports FROM code"
+	[CODE_OF] = "SELECT %N FROM code"
 		    " WHERE owner = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY name",
 	[CODE_OWNERS] = "SELECT DISTINCT owner FROM code",
-	[REVISION_ALL] = "SELECT id, parent, tree, files, bytes, created, source, message, left_out"
-			 " FROM revisions WHERE ?1 = '' OR id = ?1",
-	[REVISION_AFTER] = "SELECT id, parent, tree, files, bytes, created, source, message,"
-			   " left_out, EXISTS (SELECT 1 FROM history WHERE revision = id)"
+	[REVISION_ALL] = "SELECT %N FROM revisions WHERE ?1 = '' OR id = ?1",
+	[REVISION_AFTER] = "SELECT %N, EXISTS (SELECT 1 FROM history WHERE revision = id)"
 			   " FROM revisions WHERE id > ?1 ORDER BY id LIMIT ?2",
 	[HISTORY_ADD] = "INSERT INTO history (workspace, number, revision) VALUES (?1, ?2, ?3)",
 	[HISTORY_COPY] = "INSERT INTO history SELECT ?2, number, revision FROM history"
 			 " WHERE workspace = ?1 AND number <= ?3",
-	[HISTORY_BEFORE] = "SELECT id, parent, tree, files, bytes, created, source, message,"
-			   " left_out, number FROM history JOIN revisions ON id = revision"
+	[HISTORY_BEFORE] = "SELECT %N, number FROM history JOIN revisions ON id = revision"
 			   " WHERE workspace = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
 	[HISTORY_FORGET] = "DELETE FROM history WHERE (workspace, number) IN"
 			   " (SELECT workspace, number FROM history"
 			   "  WHERE workspace NOT IN (SELECT seq FROM workspaces) LIMIT ?1)"
 			   " RETURNING number",
-	[HISTORY_FIND] = "SELECT id, parent, tree, files, bytes, created, source, message,"
-			 " left_out, number FROM revisions"
+	[HISTORY_FIND] = "SELECT %N, number FROM revisions"
 			 " JOIN history ON revision = id AND workspace = ?1"
 			 " WHERE id >= ?2 AND id < ?2 || 'g' ORDER BY number DESC LIMIT 2",
 };
+
+/* The rows of statements with %N, their names, and %V, their values. */
+/* clang-format off */
+static const struct db_row *const rows[STATEMENTS] = {
+	[SANDBOX_ADD] = &sandbox_row, [SANDBOX_ALL] = &sandbox_row, [JOB_PUT] = &job_row,
+	[JOB_ALL] = &job_row, [SNAPSHOT_ADD] = &snapshot_row, [SNAPSHOT_ALL] = &snapshot_row,
+	[EVENT_AFTER] = &event_row, [EVENT_AFTER_OF] = &event_row, [API_KEY_PUT] = &api_key_row,
+	[API_KEY_ALL] = &api_key_row, [APPROVAL_PUT] = &approval_row,
+	[APPROVAL_ALL] = &approval_row, [QUESTION_PUT] = &question_row,
+	[QUESTION_ALL] = &question_row, [WORKSPACE_PUT] = &workspace_row,
+	[WORKSPACE_ALL] = &workspace_row, [REVISION_ADD] = &revision_row,
+	[MODULE_PUT] = &module_row, [MODULE_ALL] = &module_row, [CODE_PUT] = &code_row,
+	[CODE_OF] = &code_row, [REVISION_ALL] = &revision_row, [REVISION_AFTER] = &revision_row,
+	[HISTORY_BEFORE] = &revision_row, [HISTORY_FIND] = &revision_row,
+};
+/* clang-format on */
 
 /* Nothing is promised with these: running sandboxes and their programs are lost in a power cut, and
  * the rest is dropped again. What must last of a sandbox calls db_must_last(). */
@@ -276,5 +327,6 @@ const struct db_schema store_schema = {
 	.n_migrations = ARRAY_LEN(migrations),
 	.statements = statements,
 	.n_statements = ARRAY_LEN(statements),
+	.rows = rows,
 	.passing = passing,
 };

@@ -4,13 +4,14 @@
 int store_snapshot_add(struct store *s, const struct store_snapshot *r, uint64_t spec_of,
 		       struct err *e)
 {
-	return db_run(s->db, SNAPSHOT_ADD, e, DB_INT(r->seq), DB_TEXT(r->id), DB_TEXT(r->name),
-		      DB_INT(r->of), DB_TEXT(r->source), DB_TEXT(r->template), DB_TEXT(r->base),
-		      DB_TEXT(r->spec), DB_INT(spec_of), DB_INT(r->created_ms),
-		      DB_INT(r->expires_ms), DB_INT(r->bytes), DB_INT(r->unpacked),
-		      DB_TEXT(r->digest), DB_INT(r->memory), DB_INT(r->disk), DB_INT(r->pids),
-		      DB_INT(r->cpu_milli), DB_INT(r->files), DB_INT(r->debug), DB_INT(r->root),
-		      DB_TEXT(r->owner));
+	autobuf struct buf spec = BUF_INIT(SPEC_MAX);
+	struct store_snapshot row = *r;
+
+	if (!row.owner.p)
+		row.owner = STR_LIT("");
+	return store_spec_of(s, spec_of, &row.spec, &spec, e) < 0
+		     ? -1
+		     : db_put(s->db, SNAPSHOT_ADD, &snapshot_row, &row, e);
 }
 
 int store_snapshot_drop(struct store *s, uint64_t seq, struct err *e)
@@ -38,33 +39,10 @@ int store_snapshots(struct store *s, uint64_t seq,
 		    void *arg, struct err *e)
 {
 	autorows struct db_rows rows;
+	struct store_snapshot r = { 0 };
 	int more = db_rows(s->db, SNAPSHOT_ALL, &rows, e, DB_INT(seq));
 
-	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		const struct store_snapshot r = {
-			.seq = (uint64_t)db_int(&rows, 0),
-			.id = db_text(&rows, 1),
-			.name = db_text(&rows, 2),
-			.of = (uint64_t)db_int(&rows, 3),
-			.source = db_text(&rows, 4),
-			.template = db_text(&rows, 5),
-			.base = db_text(&rows, 6),
-			.spec = db_text(&rows, 7),
-			.created_ms = db_int(&rows, 8),
-			.expires_ms = db_int(&rows, 9),
-			.bytes = (uint64_t)db_int(&rows, 10),
-			.unpacked = (uint64_t)db_int(&rows, 11),
-			.digest = db_text(&rows, 12),
-			.memory = (uint64_t)db_int(&rows, 13),
-			.disk = (uint64_t)db_int(&rows, 14),
-			.pids = (uint32_t)db_int(&rows, 15),
-			.cpu_milli = (uint32_t)db_int(&rows, 16),
-			.files = (uint32_t)db_int(&rows, 17),
-			.debug = (uint32_t)db_int(&rows, 18),
-			.root = (uint32_t)db_int(&rows, 19),
-			.owner = db_text(&rows, 20),
-		};
-
+	while (more >= 0 && (more = db_next_row(&rows, &snapshot_row, &r, e)) > 0) {
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}
@@ -73,10 +51,5 @@ int store_snapshots(struct store *s, uint64_t seq,
 
 int store_snapshot_last(struct store *s, uint64_t *ret_seq, struct err *e)
 {
-	autorows struct db_rows rows;
-
-	if (db_rows_values(s->db, SNAPSHOT_LAST, NULL, 0, &rows, e) < 0 || db_next(&rows, e) < 0)
-		return -1;
-	*ret_seq = (uint64_t)db_int(&rows, 0);
-	return 0;
+	return store_number(s, SNAPSHOT_LAST, ret_seq, e);
 }

@@ -77,3 +77,33 @@ int store_check(struct store *s, struct err *e)
 {
 	return db_check(s->db, e);
 }
+
+/* ---- what several kinds of rows need --------------------------------------------------------- */
+
+int store_number(struct store *s, enum statement which, uint64_t *ret, struct err *e)
+{
+	autorows struct db_rows rows;
+
+	if (db_rows_values(s->db, which, NULL, 0, &rows, e) < 0 || db_next(&rows, e) < 0)
+		return -1;
+	*ret = (uint64_t)db_int(&rows, 0);
+	return 0;
+}
+
+int store_spec_of(struct store *s, uint64_t seq, struct str *spec, struct buf *to, struct err *e)
+{
+	autorows struct db_rows rows = { .db = s->db };
+	int more;
+
+	if (spec->p)
+		return 0;
+	more = db_rows(s->db, SPEC_OF, &rows, e, DB_INT(seq));
+	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
+		struct str found = db_text(&rows, 0);
+
+		if (buf_add(to, found.p, found.n, e) < 0)
+			return -1;
+		*spec = buf_str(to);
+	}
+	return more;
+}

@@ -3,8 +3,7 @@
 
 int store_workspace_put(struct store *s, const struct store_workspace *r, struct err *e)
 {
-	return db_run(s->db, WORKSPACE_PUT, e, DB_INT(r->seq), DB_TEXT(r->name), DB_TEXT(r->owner),
-		      DB_TEXT(r->tip), DB_INT(r->created_ms), DB_INT(r->sandbox), DB_TEXT(r->base));
+	return db_put(s->db, WORKSPACE_PUT, &workspace_row, r, e);
 }
 
 int store_workspace_drop(struct store *s, uint64_t seq, struct err *e)
@@ -17,19 +16,10 @@ int store_workspaces(struct store *s,
 		     void *arg, struct err *e)
 {
 	autorows struct db_rows rows = { .db = s->db };
+	struct store_workspace r = { 0 };
 	int more = db_rows_values(s->db, WORKSPACE_ALL, NULL, 0, &rows, e);
 
-	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		const struct store_workspace r = {
-			.seq = (uint64_t)db_int(&rows, 0),
-			.name = db_text(&rows, 1),
-			.owner = db_text(&rows, 2),
-			.tip = db_text(&rows, 3),
-			.created_ms = db_int(&rows, 4),
-			.sandbox = (uint64_t)db_int(&rows, 5),
-			.base = db_text(&rows, 6),
-		};
-
+	while (more >= 0 && (more = db_next_row(&rows, &workspace_row, &r, e)) > 0) {
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}
@@ -38,19 +28,12 @@ int store_workspaces(struct store *s,
 
 int store_workspace_last(struct store *s, uint64_t *ret_seq, struct err *e)
 {
-	autorows struct db_rows rows = { .db = s->db };
-
-	if (db_rows_values(s->db, WORKSPACE_LAST, NULL, 0, &rows, e) < 0 || db_next(&rows, e) < 0)
-		return -1;
-	*ret_seq = (uint64_t)db_int(&rows, 0);
-	return 0;
+	return store_number(s, WORKSPACE_LAST, ret_seq, e);
 }
 
 int store_revision_add(struct store *s, const struct store_revision *r, struct err *e)
 {
-	return db_run(s->db, REVISION_ADD, e, DB_TEXT(r->id), DB_TEXT(r->parent), DB_TEXT(r->tree),
-		      DB_INT(r->files), DB_INT(r->bytes), DB_INT(r->created_ms), DB_TEXT(r->source),
-		      DB_TEXT(r->message), DB_INT(r->left_out));
+	return db_put(s->db, REVISION_ADD, &revision_row, r, e);
 }
 
 int store_revision_drop(struct store *s, struct str id, struct err *e)
@@ -61,22 +44,11 @@ int store_revision_drop(struct store *s, struct str id, struct err *e)
 static int each_revision(struct db_rows *rows, bool numbered, store_revision_fn each, void *arg,
 			 struct err *e)
 {
+	struct store_revision r = { 0 };
 	int more;
 
-	while ((more = db_next(rows, e)) > 0) {
-		const struct store_revision r = {
-			.id = db_text(rows, 0),
-			.parent = db_text(rows, 1),
-			.tree = db_text(rows, 2),
-			.files = (uint64_t)db_int(rows, 3),
-			.bytes = (uint64_t)db_int(rows, 4),
-			.created_ms = db_int(rows, 5),
-			.source = db_text(rows, 6),
-			.message = db_text(rows, 7),
-			.left_out = (uint64_t)db_int(rows, 8),
-			.number = numbered ? (uint64_t)db_int(rows, 9) : 0,
-		};
-
+	while ((more = db_next_row(rows, &revision_row, &r, e)) > 0) {
+		r.number = numbered ? (uint64_t)db_int(rows, (int)revision_row.n) : 0;
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}

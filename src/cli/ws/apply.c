@@ -352,14 +352,17 @@ static int apply_do(struct apply *a, const struct verb_input *in, struct err *e)
 	const char *name = in->operands[0];
 	AUTO(hub_link_close) struct hub_link *l = o->undo ? NULL : hub_link_open(e);
 	struct apply_id base, next;
+	char revision[HASH_HEX + 1] = "";
 
-	if ((!o->undo && !l) || apply_find(a, o->to ? o->to : ".", e) < 0 || apply_lock(a, e) < 0 ||
+	if (!o->undo && (!l || ws_find_revision(l, name, o->revision, revision, e) < 0))
+		return -1;
+	if (apply_find(a, o->to ? o->to : ".", e) < 0 || apply_lock(a, e) < 0 ||
 	    apply_repository(a, e) < 0 || apply_recover(a, e) < 0)
 		return -1;
 	a->force = o->force;
 	a->guarded = o->guarded;
 	if ((o->undo ? plan_undo(a, name, &base, &next, e)
-		     : plan_revision(a, l, name, o->revision, &base, &next, e)) < 0)
+		     : plan_revision(a, l, name, revision, &base, &next, e)) < 0)
 		return -1;
 	return apply_go(a, in, &base, &next, e);
 }

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/hash.h"
 #include "box/archive/tar.h"
 #include "cli/common/file.h"
 #include "cli/common/git.h"
@@ -230,6 +229,18 @@ static int git_find_revision(struct hub_link *l, const char *name, const char *d
 	} while (cursor.n);
 	return err_set(e, ERR_WORKSPACE_NOT_FOUND, "workspace %.80s has no revision '%.80s'", name,
 		       digits);
+}
+
+int ws_find_revision(struct hub_link *l, const char *name, const char *digits,
+		     char ret[HASH_HEX + 1], struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = NULL;
+	const struct json_val *row = NULL;
+
+	if (git_find_revision(l, name, digits, &doc, &row, e) < 0)
+		return -1;
+	snprintf(ret, HASH_HEX + 1, "%.*s", STR_CUT(json_str(json_get(row, "revision")), HASH_HEX));
+	return 0;
 }
 
 /* The revisions that become commits, the newest first. */

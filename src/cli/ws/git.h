@@ -1,8 +1,13 @@
 #pragma once
 /* Revisions as commits of a repository. */
+#include "base/hash.h"
 #include "cli/ws/ws.h"
 
 enum { COMMIT_HEX_MAX = 64 };
+
+/* The whole id of a revision that the hub has. digits: its first ones; NULL: the newest. */
+int ws_find_revision(struct hub_link *l, const char *name, const char *digits,
+		     char ret[HASH_HEX + 1], struct err *e) MUST_USE;
 
 /* Revisions become commits of the branch refs/heads/holt/NAME. *ret: its newest one. */
 struct ws_git {

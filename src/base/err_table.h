@@ -227,9 +227,9 @@ ERR_ROW(MODULE_UNAPPROVED, "module_not_approved", -32602, 403, 125, false, POLIC
 	"Ask the operator to look at it (`holt mcp info NAME`) and to approve it (`holt mcp "
 	"approve NAME`).")
 ERR_ROW(PACKAGE, "package_not_fetched", -32603, 502, 125, true, TRANSPORT,
-	"Packages come from the registry that npm or pip of the hub's user is set to (.npmrc, "
-	"pip.conf). Check the package's name and version, and that this host reaches that "
-	"registry; then try again.")
+	"Packages come from the registry that npm, pip or skopeo of the hub's user is set to "
+	"(.npmrc, pip.conf, registries.conf). Check the package's name and version, and that "
+	"this host reaches that registry; then try again.")
 ERR_ROW(UNSURE, "outcome_unknown", -32603, 500, 125, false, TRANSPORT,
 	"It is done or may have been done, and nothing has confirmed it. Look whether it is there "
 	"before you do it again, and tell the operator.")

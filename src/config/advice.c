@@ -1,4 +1,6 @@
 #include "config/advice.h"
+#include "config/docker.h"
+#include "config/package.h"
 
 #include <glob.h>
 #include <limits.h>
@@ -178,23 +180,47 @@ static void advice_command(struct advice *a)
 		advice_say(a, "there is no program \"%.60s\" in /usr: install it", name);
 }
 
-/* docker run -i IMAGE: an image stands where no option does. */
-static void advice_docker(struct advice *a)
+static bool advice_has_variable(const struct config_server *s, struct str name)
 {
-	const struct field_strs *args = &a->s->args;
-
-	if ((!str_is(a->s->command, "docker") && !str_is(a->s->command, "podman")) ||
-	    (args->n && !str_is(args->p[0], "run")))
-		return;
-	for (size_t i = 1; i < args->n; i++) {
-		if (*args->p[i].p != '-' && args->p[i].n &&
-		    (*args->p[i - 1].p != '-' || str_is(args->p[i - 1], "-i") ||
-		     str_is(args->p[i - 1], "--rm") || str_is(args->p[i - 1], "-it") ||
-		     str_is(args->p[i - 1], "--init") ||
-		     memchr(args->p[i - 1].p, '=', args->p[i - 1].n)))
-			return;
+	for (size_t i = 0; i < s->env.n; i++) {
+		if (str_eq(s->env.p[i].key, name))
+			return true;
 	}
-	advice_say(a, "%.*s run has no image: docker run -i IMAGE", STR_ARG(a->s->command));
+	return false;
+}
+
+/* An option of docker run that does not do here what it does there. */
+static int advice_option(void *data, const struct config_docker_option *o, size_t arg, size_t at,
+			 struct err *e)
+{
+	struct advice *a = data;
+	struct str value = a->s->args.p[arg];
+
+	value = (struct str){ value.p + at, value.n - at };
+	if (o->means == CONFIG_DOCKER_TOLD &&
+	    !(str_is(str_of(o->name), "network") && str_is(value, "none")))
+		advice_say(a, "docker run --%s has no effect: %s", o->name, o->says);
+	if (o->means == CONFIG_DOCKER_ENV && value.n && !memchr(value.p, '=', value.n) &&
+	    !advice_has_variable(a->s, value))
+		advice_say(a,
+			   "docker run -e %.*s has no value: add it to \"env\" of the entry "
+			   "(the hub's own variables are not given to programs)",
+			   STR_CUT(value, 80));
+	return 0;
+}
+
+/* What the hub runs in place of the command, and what keeps it from that. */
+static void advice_package(struct advice *a)
+{
+	struct config_package package;
+	struct err e = ERR_INIT;
+	size_t image;
+
+	if (config_package_read(a->s, &package, &e) < 0)
+		advice_say(a, "%s", e.msg);
+	else if (config_docker_is(a->s) &&
+		 config_docker_options(a->s, advice_option, a, &image, &e) < 0)
+		advice_say(a, "%s", e.msg);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -327,7 +353,7 @@ unsigned config_advise(const struct config_server *s, void (*say)(void *data, co
 		return 0;
 	if (s->command.p && !s->sandbox.off) {
 		advice_command(&a);
-		advice_docker(&a);
+		advice_package(&a);
 	}
 	if (config_texts(s, advice_text, &a, &where, &none) < 0)
 		return a.n;

@@ -201,6 +201,7 @@ struct config_modules {
 	bool enabled, has_enabled;
 	uint32_t servers; /* configured, at most */
 	uint32_t connected; /* at once, at most */
+	uint32_t package_mb; /* files of a package that is fetched, MiB */
 };
 
 enum config_input_type { CONFIG_INPUT_TEXT, CONFIG_INPUT_CHOICE, CONFIG_INPUT_TYPES };
@@ -384,10 +385,17 @@ int config_server_texts(const struct config *c, const struct config_server *s, c
 			void *data, struct err *e) MUST_USE;
 
 /* The texts that a server is started or asked with, with values in place of variables. */
+struct config_mount {
+	const char *host, *inside; /* absolute paths */
+	bool read_only;
+};
+
 struct config_target {
 	const char **argv, **env; /* "NAME=value"; end with NULL; argv NULL: it has a url */
 	const char *cwd, *url; /* NULL: none */
 	const char **read, **write, **state; /* end with NULL */
+	struct config_mount *mounts; /* of options of docker run */
+	size_t mounts_n;
 	struct field_pair *headers;
 	size_t headers_n;
 	struct buf text; /* private: all of the values */

@@ -1,29 +1,32 @@
 /* Servers that many use (modules/known.json). */
 #include "config/advice.h"
 #include "config/known.h"
+#include "config/package.h"
 #include "json/document/json.h"
 
-/* Whether a word is the package, with a version or a tag or without, or a path into it. */
-static bool known_is(struct str word, struct str package)
+/* "/…/node_modules/NAME/…" */
+static bool known_is_path(struct str word, struct str name)
 {
-	const char *at = word.n >= package.n && package.n
-			       ? memmem(word.p, word.n, package.p, package.n)
-			       : NULL;
-	const char *end = at ? at + package.n : NULL;
+	static const char folder[] = "/node_modules/";
+	const char *at = memmem(word.p, word.n, folder, sizeof(folder) - 1);
+	size_t left = at ? word.n - (size_t)(at - word.p) - (sizeof(folder) - 1) : 0;
 
-	return at && (at == word.p || at[-1] == '/') &&
-	       (end == word.p + word.n || strchr("@:=/[", *end));
+	at += at ? sizeof(folder) - 1 : 0;
+	return left > name.n && memcmp(at, name.p, name.n) == 0 && at[name.n] == '/';
 }
 
-static bool known_runs(const struct config_server *s, const struct json_val *packages)
+/* By the package that it runs, or that its program is a file of. */
+static bool known_runs(const struct config_server *s, const struct config_package *package,
+		       const struct json_val *packages)
 {
 	struct json_iter it = json_iter(packages);
 
 	while (json_next(&it)) {
-		for (size_t i = 0; i < s->args.n; i++) {
-			if (known_is(s->args.p[i], json_str(it.val)))
-				return true;
-		}
+		struct str name = json_str(it.val);
+
+		if (package ? str_eq(package->name, name)
+			    : s->args.n && known_is_path(s->args.p[0], name))
+			return true;
 	}
 	return false;
 }
@@ -50,13 +53,18 @@ int config_known_find(const struct config_server *s, struct arena *a, struct con
 {
 	AUTO(json_free) struct json_doc *doc = json_parse(str_of(guest_known), NULL, e);
 	struct json_iter it = json_iter(json_root(doc));
+	struct config_package package;
+	struct err none = ERR_INIT;
+	bool runs;
 
 	if (!doc)
 		return -1;
+	runs = config_package_read(s, &package, &none) > 0;
 	while (json_next(&it)) {
 		struct str about = json_str(json_get(it.val, "about"));
 
-		if (!s->command.p || !known_runs(s, json_get(it.val, "packages")))
+		if (!s->command.p ||
+		    !known_runs(s, runs ? &package : NULL, json_get(it.val, "packages")))
 			continue;
 		ret->about = (struct str){ arena_dup(a, about, e), about.n };
 		return !ret->about.p ||

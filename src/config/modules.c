@@ -9,6 +9,10 @@ static const struct field modules_fields[] = {
 	      .def = DEFAULT_INT(20), .doc = "Maximum number of MCP servers in this file."),
 	FIELD(struct config_modules, connected, .min = 1, .max = CONFIG_LIST_MAX,
 	      .def = DEFAULT_INT(5), .doc = "Maximum number of MCP servers connected at once."),
+	FIELD_NAMED(struct config_modules, package_mb, "packageMegabytes", .min = 16, .max = 65536,
+		    .def = DEFAULT_INT(2048),
+		    .doc = "Maximum size of a package with all that it depends on, in MiB, while "
+			   "it is fetched."),
 };
 const struct field_table config_modules_table = FIELD_TABLE(struct config_modules, modules_fields);
 

@@ -1,8 +1,10 @@
+#include "config/docker.h"
 #include "config/package.h"
 
 const char *const config_package_kind_names[CONFIG_PACKAGE_KINDS] = {
 	[CONFIG_NPM] = "npm",
 	[CONFIG_PYPI] = "PyPI",
+	[CONFIG_IMAGE] = "image",
 };
 
 /* ---- runners --------------------------------------------------------------------------------- */
@@ -229,20 +231,56 @@ static int package_spec(const struct runner *r, struct str text, struct config_p
 			      e);
 }
 
-/* The daemon of docker is out of reach of any sandbox, and an image is a template here. */
-static int package_check_docker(const struct config_server *s, struct err *e)
-{
-	struct str base = package_base(s->command);
+/* ---- images ---------------------------------------------------------------------------------- */
 
-	if ((!str_is(base, "docker") && !str_is(base, "podman")) || s->args.n == 0 ||
-	    !str_is(s->args.p[0], "run"))
-		return 0;
-	return err_set(
-		e, ERR_INVALID,
-		"%.*s does not run in a sandbox: `holt images pull IMAGE`, then name the "
-		"image's program as the command, with \"sandbox\": {\"template\": \"IMAGE\"}",
-		STR_ARG(base));
+struct image_entry {
+	const struct config_server *server;
+	struct config_package *ret;
+};
+
+static int image_option(void *data, const struct config_docker_option *o, size_t arg, size_t at,
+			struct err *e)
+{
+	const struct image_entry *entry = data;
+	struct str value = package_after(entry->server->args.p[arg], at);
+
+	if (o->means == CONFIG_DOCKER_PROGRAM)
+		entry->ret->program = value;
+	if (o->means == CONFIG_DOCKER_PULL)
+		entry->ret->pulls = str_is(value, "always");
+	return 0;
 }
+
+/* [HOST[:PORT]/]NAME[:TAG][@DIGEST], or a transport of skopeo with a path: "oci-archive:/PATH". */
+static int image_read(const struct config_server *s, struct config_package *ret, struct err *e)
+{
+	struct image_entry entry = { s, ret };
+	struct str text;
+	size_t n = 0, at;
+
+	*ret = (struct config_package){ .kind = CONFIG_IMAGE };
+	if (config_docker_options(s, image_option, &entry, &at, e) < 0)
+		return -1;
+	text = s->args.p[at];
+	if (!str_is(s->sandbox.template, "host"))
+		return err_set(e, ERR_INVALID,
+			       "docker run: its image is its template: leave out \"template\"");
+	if (!package_all(text, CONFIG_PACKAGE_NAME_MAX, "-._~/:@") || !package_among(*text.p, ""))
+		return err_set(e, ERR_INVALID, "docker run \"%.*s\": %s", STR_CUT(text, 80),
+			       memmem(text.p, text.n, "${", 2)
+				       ? "an image has no variables: write its name"
+				       : "that is no name of an image");
+	while (n < text.n && text.p[n] != '@')
+		n++;
+	for (size_t i = n; i > 0 && text.p[i - 1] != '/'; i--)
+		n = text.p[i - 1] == ':' ? i - 1 : n;
+	ret->name = (struct str){ text.p, n };
+	ret->version = n < text.n ? package_after(text, n) : STR_NONE;
+	ret->rest = at + 1;
+	return 1;
+}
+
+/* ---- the entry ------------------------------------------------------------------------------- */
 
 int config_package_read(const struct config_server *s, struct config_package *ret, struct err *e)
 {
@@ -255,8 +293,10 @@ int config_package_read(const struct config_server *s, struct config_package *re
 		words = s->command.p ? runner_words(r, s) : -1;
 	if (!s->command.p || s->sandbox.off)
 		return 0;
+	if (config_docker_is(s))
+		return image_read(s, ret, e);
 	if (words < 0)
-		return package_check_docker(s, e);
+		return 0;
 	at = (size_t)words;
 	more = package_options(r, &s->args, &at, &package, e);
 	if (more <= 0)

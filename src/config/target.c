@@ -1,10 +1,12 @@
 /* The texts that a server is started with, with values in place of variables. */
+#include "config/docker.h"
 #include "config/internal.h"
 #include "config/variables.h"
 
 enum {
 	TARGET_BYTES_MAX = 256 << 10, /* of all values together */
 	TARGET_LISTS_MAX = 64 << 10,
+	MOUNTS_MAX = 16,
 };
 
 struct target {
@@ -125,11 +127,12 @@ static int target_text(void *data, enum config_text what, struct str text, struc
 
 static int target_lists(struct config_target *t, const struct config_server *s, struct err *e)
 {
+	const size_t more = config_docker_is(s) ? s->args.n : 0; /* options with variables */
 	struct arena *a = &t->lists;
 
 	t->headers_n = s->headers.n;
 	t->headers = arena_array(a, s->headers.n, sizeof(*t->headers), e);
-	t->env = arena_array(a, s->env.n + 1, sizeof(*t->env), e);
+	t->env = arena_array(a, s->env.n + more + 1, sizeof(*t->env), e);
 	t->read = arena_array(a, s->sandbox.read.n + 1, sizeof(*t->read), e);
 	t->write = arena_array(a, s->sandbox.write.n + 1, sizeof(*t->write), e);
 	t->state = arena_array(a, s->sandbox.state.n + 1, sizeof(*t->state), e);
@@ -144,6 +147,67 @@ static int target_lists(struct config_target *t, const struct config_server *s, 
 	return t->argv[0] ? 0 : -1;
 }
 
+/* ---- docker run ------------------------------------------------------------------------------ */
+
+static int target_mount(struct config_target *t, enum config_docker_means means, const char *value,
+			struct err *e)
+{
+	if (t->mounts_n == MOUNTS_MAX)
+		return err_set(e, ERR_LIMIT, "docker run: more than %d folders", MOUNTS_MAX);
+	return config_docker_mount(means, str_of(value), &t->lists, &t->mounts[t->mounts_n++], e);
+}
+
+static int target_variable(struct config_target *t, const char *value, struct err *e)
+{
+	size_t n = 0;
+
+	if (*value == '=')
+		return err_set(e, ERR_INVALID, "docker run -e: a variable has no name");
+	if (!strchr(value, '='))
+		return 0; /* it has the value of the entry's env */
+	while (t->env[n])
+		n++;
+	t->env[n] = value;
+	return 0;
+}
+
+static int target_option(void *data, const struct config_docker_option *o, size_t arg, size_t at,
+			 struct err *e)
+{
+	struct config_target *t = data;
+	const char *value = t->argv[1 + arg] + at;
+
+	switch (o->means) {
+	case CONFIG_DOCKER_ENV:
+		return target_variable(t, value, e);
+	case CONFIG_DOCKER_VOLUME:
+	case CONFIG_DOCKER_MOUNT:
+		return target_mount(t, o->means, value, e);
+	case CONFIG_DOCKER_FOLDER:
+		t->cwd = value;
+		return target_check(CONFIG_TEXT_CWD, str_of(value), e);
+	case CONFIG_DOCKER_NOTHING:
+	case CONFIG_DOCKER_PULL:
+	case CONFIG_DOCKER_PROGRAM:
+	case CONFIG_DOCKER_TOLD:
+	case CONFIG_DOCKER_REFUSED:
+		break;
+	}
+	return 0;
+}
+
+/* The options of docker, as they are in place of the entry's own members. */
+static int target_docker(struct config_target *t, const struct config_server *s, struct err *e)
+{
+	size_t image;
+
+	if (!config_docker_is(s))
+		return 0;
+	t->cwd = NULL; /* the entry's is where docker is started */
+	t->mounts = arena_array(&t->lists, MOUNTS_MAX, sizeof(*t->mounts), e);
+	return t->mounts ? config_docker_options(s, target_option, t, &image, e) : -1;
+}
+
 int config_target_init(struct config_target *t, const struct config *c,
 		       const struct config_server *s, const struct config_values *v, struct err *e)
 {
@@ -153,7 +217,7 @@ int config_target_init(struct config_target *t, const struct config *c,
 	arena_init(&t->lists, TARGET_LISTS_MAX);
 	/* All at once: a buffer that grows leaves values behind, and moves what points into it. */
 	if (buf_reserve(&t->text, TARGET_BYTES_MAX, e) && target_lists(t, s, e) == 0 &&
-	    config_server_texts(c, s, target_text, &target, e) == 0)
+	    config_server_texts(c, s, target_text, &target, e) == 0 && target_docker(t, s, e) == 0)
 		return 0;
 	config_target_fini(t);
 	return -1;

@@ -28,11 +28,14 @@ static void conn_on_timer_closed(uv_handle_t *h)
 {
 	struct upstream_conn *k = h->data;
 	struct upstreams *all = k->all;
+	bool ran_package = k->package;
 
 	texts_fini(&k->texts);
 	config_unref(k->config);
 	package_unref(k->package);
 	free(k);
+	if (ran_package)
+		packages_sweep(all); /* its image was in use until now */
 	all->open--;
 	upstreams_try_close(all);
 }

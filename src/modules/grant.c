@@ -237,10 +237,18 @@ int grant_write(const struct upstream *u, struct err *e)
 					.approved_ms = u->approved_ms,
 					.disabled = u->disabled,
 					.pins = str_of(u->pins ?: ""),
-					.package = str_of(u->package_image),
-					.update = str_of(u->update_image),
+					.package = str_of(u->package_image.digest),
+					.update = str_of(u->update_image.digest),
+					.package_for = str_of(u->package_image.for_entry),
+					.update_for = str_of(u->update_image.for_entry),
 				},
 				e);
+}
+
+static void grant_take_image(struct upstream_image *to, struct str digest, struct str for_entry)
+{
+	snprintf(to->digest, sizeof(to->digest), "%.*s", STR_ARG(digest));
+	snprintf(to->for_entry, sizeof(to->for_entry), "%.*s", STR_ARG(for_entry));
 }
 
 static int grant_take(void *arg, const struct store_module *r, struct err *e)
@@ -254,8 +262,8 @@ static int grant_take(void *arg, const struct store_module *r, struct err *e)
 	u->approved_ms = r->approved_ms;
 	u->disabled = r->disabled;
 	free(pins_swap(u, r->pins.n ? mem_dup(r->pins.p, r->pins.n) : NULL));
-	snprintf(u->package_image, sizeof(u->package_image), "%.*s", STR_ARG(r->package));
-	snprintf(u->update_image, sizeof(u->update_image), "%.*s", STR_ARG(r->update));
+	grant_take_image(&u->package_image, r->package, r->package_for);
+	grant_take_image(&u->update_image, r->update, r->update_for);
 	packages_fit(u);
 	return r->pins.n && !u->pins ? err_set(e, ERR_LIMIT, "out of memory") : 0;
 }

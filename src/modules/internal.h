@@ -42,6 +42,7 @@ struct upstreams {
 	const char *const *build; /* upstreams_options.build */
 	unsigned fetching; /* packages */
 	struct verb_run *sweeping; /* removes packages that no row has; NULL: nothing does */
+	bool sweep_again; /* more may be without a row since */
 	bool closing;
 	void (*on_closed)(void *arg);
 	void *closed_arg;
@@ -64,6 +65,11 @@ struct upstream_offer {
 	struct arena *arena; /* NULL: nothing is known */
 	struct str *p;
 	size_t n;
+};
+
+/* An image of the store, and what it was fetched for: digests; "": there is none. */
+struct upstream_image {
+	char digest[HASH_HEX + 1], for_entry[HASH_HEX + 1];
 };
 
 struct upstream {
@@ -90,7 +96,8 @@ struct upstream {
 	struct package *package, *update;
 	/* Their images, as the row has them: also where the entry wants others now, or the files
 	 * are not there. */
-	char package_image[HASH_HEX + 1], update_image[HASH_HEX + 1];
+	struct upstream_image package_image, update_image;
+	char fetch_for[HASH_HEX + 1]; /* what is being fetched */
 	char update_digest[HASH_HEX + 1]; /* as digest, with the update; "": there is none */
 	struct package_fetch *fetch; /* NULL: nothing is fetched */
 	struct upstream_fetching *fetching; /* who waits for it; NULL: nobody */

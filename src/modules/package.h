@@ -10,8 +10,12 @@
  * changed, known by its digest, which is what the operator approves. Modules run in sandboxes of
  * it, offline. Nothing is resolved or fetched when one starts.
  *
- * The registry's row of a module keeps its images (store/store.h). The image says itself what it
- * is, in a file that the step wrote before anything of the package ran: struct package_record.
+ * The registry's row of a module keeps its images (store/store.h), with a digest of what they were
+ * fetched for. Such an image says itself what it is, in a file that the step wrote before anything
+ * of the package ran: struct package_record.
+ *
+ * `docker run IMAGE` is an image already: that of the store that has its name, or else what `holt
+ * images pull` gets. Its record is what the store says of it.
  */
 #include "base/hash.h"
 #include "config/package.h"
@@ -22,7 +26,7 @@ struct hub;
 /* Texts are the publisher's: untrusted. */
 struct package_record {
 	struct str wanted; /* package_wanted() */
-	struct str kind, name, version; /* "npm", "PyPI" */
+	struct str kind, name, version; /* kind: config_package_kind_names */
 	struct str license, author, repository; /* may be absent */
 	struct field_strs maintainers; /* as the registry says */
 	uint64_t bytes, files;
@@ -30,17 +34,22 @@ struct package_record {
 	struct field_strs scripts; /* install scripts: "NAME@VERSION: postinstall" */
 	struct str lock; /* digest of all names, versions and digests of what was fetched */
 	struct field_strs program; /* absolute, with its interpreter before it */
+	struct field_strs arguments; /* of an image: where the entry has none */
 };
 
 struct package {
 	unsigned refs;
 	char image[HASH_HEX + 1];
 	struct image_doc doc;
+	struct image of; /* whose record it is, of docker run */
 	struct package_record record;
 };
 
-/* Reads the record of an image of the store. It opens one small file. ERR_DATA_MISSING. */
-struct package *package_open(const char *store, struct str image, struct err *e) MUST_USE;
+/* Reads the record of an image of the store, for the server that runs it; the digest's owner has to
+ * know that it was fetched for that (package_wanted()). It opens a small file or two.
+ * ERR_DATA_MISSING. */
+struct package *package_open(const char *store, struct str image, const struct config_server *s,
+			     struct err *e) MUST_USE;
 struct package *package_ref(struct package *p); /* NULL-safe */
 void package_unref(struct package *p); /* NULL-safe */
 

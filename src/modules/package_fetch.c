@@ -1,4 +1,4 @@
-/* Fetches a package: writes the folder of a build, and has it built. */
+/* Fetches a package: writes the folder of a build, and has it built; or has an image pulled. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,8 +18,7 @@
 enum {
 	FETCH_SECONDS = 900, /* of all; its step has fewer */
 	STEP_SECONDS = 600,
-	MEMORY_MB = 2048,
-	DISK_MB = 2048,
+	MEMORY_MB = 512, /* beside the files, which are in memory, too */
 	PIDS = 512,
 	CAUSE_MAX = 400,
 	DOC_MAX = 64 << 10,
@@ -35,6 +34,7 @@ struct package_fetch {
 	char what[CONFIG_PACKAGE_NAME_MAX + CONFIG_PACKAGE_VERSION_MAX + 16]; /* "npm NAME@V" */
 	struct registry registry;
 	bool cancelled;
+	uint32_t package_mb;
 	uv_getaddrinfo_t lookup;
 	size_t looked; /* hosts of the registry, so far */
 	char addresses[ADDRESSES_MAX][NET_RULE_TEXT]; /* rules of special ones */
@@ -142,6 +142,7 @@ static int fetch_write_build(const struct package_fetch *f, struct err *e)
 	bool npm = f->entry.kind == CONFIG_NPM;
 	autobuf struct buf text = BUF_INIT(DOC_MAX);
 	struct json_writer w = json_writer(&text);
+	unsigned disk = f->package_mb;
 	const char *more = npm ? "" : ",\"env\":{\"PYTHONPATH\":\"/opt/package/lib\"}";
 
 	json_write_object(&w);
@@ -153,9 +154,9 @@ static int fetch_write_build(const struct package_fetch *f, struct err *e)
 	if (buf_addf(&text, e,
 		     ",\"files\":[{\"from\":\"package\",\"to\":\"/opt/package\"}]%s,"
 		     "\"run\":[\"sh /opt/package/%s\"],\"timeout_seconds\":%d,\"limits\":"
-		     "{\"memory_mb\":%d,\"disk_mb\":%d,\"pids\":%d}}",
-		     more, npm ? "fetch_npm.sh" : "fetch_pypi.sh", STEP_SECONDS, MEMORY_MB, DISK_MB,
-		     PIDS) < 0)
+		     "{\"memory_mb\":%u,\"disk_mb\":%u,\"pids\":%d}}",
+		     more, npm ? "fetch_npm.sh" : "fetch_pypi.sh", STEP_SECONDS, MEMORY_MB + disk,
+		     disk, PIDS) < 0)
 		return -1;
 	return fetch_write(f, "holt.json", buf_str(&text), e);
 }
@@ -228,6 +229,21 @@ static int fetch_write_all(struct package_fetch *f, struct err *e)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+/* skopeo's: time="…" level=fatal msg="…" */
+static bool fetch_tells_fatal(struct str *line)
+{
+	static const char mark[] = "level=fatal msg=\"";
+	const char *at = memmem(line->p, line->n, mark, sizeof(mark) - 1);
+
+	if (!at)
+		return false;
+	at += sizeof(mark) - 1;
+	line->n = (size_t)(line->p + line->n - at);
+	line->p = at;
+	line->n -= line->n && line->p[line->n - 1] == '"';
+	return true;
+}
+
 /* A line of npm or pip that tells why, without what begins each. */
 static bool fetch_tells(struct str *line)
 {
@@ -242,6 +258,8 @@ static bool fetch_tells(struct str *line)
 					     "A complete log" };
 	size_t i = 0;
 
+	if (fetch_tells_fatal(line))
+		return true;
 	while (i < ARRAY_LEN(begin) && !str_starts(*line, begin[i]))
 		i++;
 	if (i == ARRAY_LEN(begin))
@@ -279,25 +297,39 @@ static void fetch_cause(struct str err, char ret[CAUSE_MAX])
 		*c = (unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f ? ' ' : *c;
 }
 
+static bool fetch_says(struct str err, const char *word)
+{
+	return err.n && memmem(err.p, err.n, word, strlen(word));
+}
+
 static void fetch_fail(const struct package_fetch *f, const struct verb_end *end, struct err *e)
 {
 	char cause[CAUSE_MAX];
 
 	fetch_cause(end->err, cause);
+	if (fetch_says(end->err, "ENOSPC") || fetch_says(end->err, "No space left"))
+		snprintf(cause, sizeof(cause),
+			 "it has more files, or larger ones, than %u MiB hold "
+			 "(modules.packageMegabytes of the operator's file)",
+			 f->package_mb);
 	if (end->late)
 		err_set(e, ERR_PACKAGE, "%s was not fetched from %.200s in %d s", f->what,
 			f->registry.url, FETCH_SECONDS);
+	else if (f->entry.kind == CONFIG_IMAGE)
+		err_set(e, ERR_PACKAGE, "%s was not pulled: %s", f->what, cause);
 	else
 		err_set(e, ERR_PACKAGE, "%s was not fetched from %.200s: %s", f->what,
 			f->registry.url, cause);
 }
 
-/* {"name": …, "digest": …}; what has failed prints nothing. */
+/* {"name": …, "digest": …}, or of an image {"image": {"digest": …}}; what has failed prints
+ * nothing. */
 static bool fetch_digest(struct str out, char ret[HASH_HEX + 1])
 {
 	struct err none;
 	AUTO(json_free) struct json_doc *doc = out.n ? json_parse(out, NULL, &none) : NULL;
-	struct str digest = doc ? json_str(json_get(json_root(doc), "digest")) : STR_NONE;
+	const struct json_val *root = doc ? json_root(doc) : NULL, *image = json_get(root, "image");
+	struct str digest = json_str(json_get(image ? image : root, "digest"));
 
 	if (!hash_is_hex(digest))
 		return false;
@@ -342,10 +374,9 @@ static size_t fetch_allow(const char *words[], size_t n, const char *rule)
 
 static int fetch_build(struct package_fetch *f, struct err *e)
 {
-	const char *words[VERB_WORDS_MAX] = {
-		"build", "--no-cache", "-o", "json", "--tag", f->image
-	};
-	size_t n = 6;
+	const char *words[VERB_WORDS_MAX] = { "build", "--no-cache", "--no-keep", "-o",
+					      "json",  "--tag",	     f->image };
+	size_t n = 7;
 
 	for (size_t i = 0; i < f->registry.n_hosts; i++)
 		n = fetch_allow(words, n, f->registry.hosts[i]);
@@ -363,6 +394,28 @@ static int fetch_build(struct package_fetch *f, struct err *e)
 	words[n++] = f->folder;
 	f->build = verb_run_start(hub_loop(f->spec.hub), words, FETCH_SECONDS, fetch_on_built, f,
 				  e);
+	return f->build ? 0 : -1;
+}
+
+/* As docker does: an image of the store that has the name, or else what the registry has. */
+static int fetch_image(struct package_fetch *f, struct err *e)
+{
+	AUTO(images_close) struct images *s = images_look(hub_images(f->spec.hub), e);
+	autoimage struct image found = { .record = { .bytes = 0 } };
+	struct err none = ERR_INIT;
+	char reference[CONFIG_PACKAGE_NAME_MAX + 1];
+	const char *pull[] = { "images", "pull", "-o", "json", reference, f->image, NULL };
+	const char *inspect[] = { "images", "inspect", "-o", "json", reference, NULL };
+	bool here;
+
+	snprintf(reference, sizeof(reference), "%.*s%.*s", STR_ARG(f->entry.name),
+		 STR_ARG(f->entry.version));
+	if (!s && e->code != ERR_TEMPLATE_NOT_FOUND)
+		return -1;
+	*e = (struct err)ERR_INIT;
+	here = s && !f->entry.pulls && images_find(s, str_of(reference), &found, &none) == 0;
+	f->build = verb_run_start(hub_loop(f->spec.hub), here ? inspect : pull, FETCH_SECONDS,
+				  fetch_on_built, f, e);
 	return f->build ? 0 : -1;
 }
 
@@ -431,6 +484,7 @@ struct package_fetch *package_fetch_start(const struct package_fetch_spec *spec,
 	if (!f)
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	f->spec = *spec;
+	f->package_mb = config_file(spec->config)->modules.package_mb;
 	rc = config_package_read(spec->server, &f->entry, e);
 	if (rc == 0)
 		rc = err_set(e, ERR_BUG, "the entry runs no package");
@@ -441,8 +495,11 @@ struct package_fetch *package_fetch_start(const struct package_fetch_spec *spec,
 		 rc > 0 ? config_package_kind_names[f->entry.kind] : "", STR_ARG(f->entry.name),
 		 f->entry.version.p && f->entry.kind == CONFIG_NPM ? "@" : "",
 		 STR_ARG(f->entry.version));
-	if (rc > 0 && registry_read(f->entry.kind, &f->registry, e) == 0 &&
-	    fetch_write_all(f, e) == 0 && fetch_look_up(f, e) == 0)
+	if (rc > 0 && f->entry.kind == CONFIG_IMAGE && fetch_image(f, e) == 0)
+		return f;
+	if (rc > 0 && f->entry.kind != CONFIG_IMAGE &&
+	    registry_read(f->entry.kind, &f->registry, e) == 0 && fetch_write_all(f, e) == 0 &&
+	    fetch_look_up(f, e) == 0)
 		return f;
 	fetch_free(f);
 	return NULL;

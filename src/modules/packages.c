@@ -19,82 +19,97 @@ int packages_wanted(const struct upstream *u, struct err *e)
 
 /* ---- what it runs ---------------------------------------------------------------------------- */
 
-/* NULL where there is none, where it is another than the entry wants, or where its files are not
- * there: then it has to be fetched. */
-static struct package *packages_open(const struct upstream *u, struct str image)
+/* The digest of what the entry wants. 1; 0: it runs no package. */
+static int packages_for(const struct upstream *u, char ret[HASH_HEX + 1], struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(WANTED_MAX);
+	int is = package_wanted(u->server, &text, e);
+
+	return is <= 0 ? is : hash_of(buf_str(&text), ret, e) < 0 ? -1 : 1;
+}
+
+/* NULL where there is none, where it is another than the entry wants, or where its files are not
+ * there: then it has to be fetched. */
+static struct package *packages_open(const struct upstream *u, const struct upstream_image *image)
+{
+	char wanted[HASH_HEX + 1];
 	struct err e = ERR_INIT;
 	struct package *p;
 
-	if (!image.n || !hub_images(u->all->hub) || package_wanted(u->server, &text, &e) <= 0)
+	if (!image->digest[0] || !hub_images(u->all->hub) || packages_for(u, wanted, &e) <= 0)
 		return NULL;
-	p = package_open(hub_images(u->all->hub), image, &e);
+	if (image->for_entry[0] && strcmp(image->for_entry, wanted) != 0)
+		return NULL;
+	p = package_open(hub_images(u->all->hub), str_of(image->digest), u->server, &e);
 	if (!p)
 		log_warn("module %s: %s", u->name, e.msg);
-	if (p && str_eq(p->record.wanted, buf_str(&text)))
-		return p;
-	package_unref(p);
-	return NULL;
+	return p;
 }
 
 void packages_fit(struct upstream *u)
 {
 	package_unref(take_ptr(u->package));
 	package_unref(take_ptr(u->update));
-	u->package = packages_open(u, str_of(u->package_image));
-	u->update = packages_open(u, str_of(u->update_image));
+	u->package = packages_open(u, &u->package_image);
+	u->update = packages_open(u, &u->update_image);
 }
 
 int packages_target(const struct package *p, const struct config_server *s, struct config_target *t,
 		    struct err *e)
 {
-	const struct field_strs *program = &p->record.program;
+	const struct package_record *r = &p->record;
 	struct config_package entry;
 	const char **argv;
 	size_t n = 0;
 
 	if (config_package_read(s, &entry, e) <= 0)
 		return err_set(e, ERR_BUG, "its entry runs no package");
-	argv = arena_array(&t->lists, program->n + s->args.n + 1, sizeof(*argv), e);
-	for (size_t i = 0; argv && i < program->n; i++)
-		argv[n++] = program->p[i].p; /* the package outlives the connection's target */
-	for (size_t i = entry.rest; argv && i < s->args.n; i++)
+	argv = arena_array(&t->lists, r->program.n + r->arguments.n + s->args.n + 1, sizeof(*argv),
+			   e);
+	if (!argv)
+		return -1;
+	/* The package outlives the connection's target. */
+	for (size_t i = 0; i < r->program.n; i++)
+		argv[n++] = r->program.p[i].p;
+	for (size_t i = 0; entry.rest == s->args.n && i < r->arguments.n; i++)
+		argv[n++] = r->arguments.p[i].p;
+	for (size_t i = entry.rest; i < s->args.n; i++)
 		argv[n++] = t->argv[1 + i];
-	if (argv)
-		t->argv = argv;
-	return argv ? 0 : -1;
+	if (n == 0)
+		return err_set(e, ERR_INVALID,
+			       "the image does not say what it runs: name the program behind it");
+	t->argv = argv;
+	return 0;
 }
 
 /* ---- fetching -------------------------------------------------------------------------------- */
 
-/* Whether there is nothing new in what was fetched: then what is approved stays. */
+/* Whether there is nothing new in what was fetched: then what is approved stays. Both are what the
+ * entry wants now. */
 static bool packages_same(const struct package *a, const struct package *b)
 {
 	return a && str_eq(a->record.lock, b->record.lock) &&
-	       str_eq(a->record.wanted, b->record.wanted) &&
 	       str_eq(a->record.version, b->record.version);
 }
 
 static int packages_put(struct upstream *u, const char *image, struct err *e)
 {
-	struct package *got = package_open(hub_images(u->all->hub), str_of(image), e);
-	autobuf struct buf text = BUF_INIT(WANTED_MAX);
-	char was[sizeof(u->update_image)];
+	struct upstream_image was = u->update_image, now = { .digest = "" };
+	char wanted[HASH_HEX + 1] = "";
+	struct package *got;
 
+	if (packages_for(u, wanted, e) <= 0 || strcmp(wanted, u->fetch_for) != 0)
+		return err_set(e, ERR_CONFLICT, "the entry of module %s is another now", u->name);
+	got = package_open(hub_images(u->all->hub), str_of(image), u->server, e);
 	if (!got)
 		return -1;
-	if (package_wanted(u->server, &text, e) <= 0 ||
-	    !str_eq(got->record.wanted, buf_str(&text))) {
-		package_unref(got);
-		return err_set(e, ERR_CONFLICT, "the entry of module %s is another now", u->name);
-	}
-	memcpy(was, u->update_image, sizeof(was));
-	snprintf(u->update_image, sizeof(u->update_image), "%s",
-		 packages_same(u->package, got) ? "" : got->image);
+	memcpy(now.digest, got->image, sizeof(now.digest));
+	memcpy(now.for_entry, wanted, sizeof(now.for_entry));
+	u->update_image = packages_same(u->package, got) ? (struct upstream_image){ .digest = "" }
+							 : now;
 	package_unref(got);
 	if (grant_write(u, e) < 0) {
-		memcpy(u->update_image, was, sizeof(was));
+		u->update_image = was;
 		return -1;
 	}
 	packages_fit(u);
@@ -134,7 +149,8 @@ int upstream_fetch_start(struct upstream *u, struct upstream_fetching *f, struct
 						 .options = u->all->build,
 						 .on_done = packages_on_fetched,
 						 .owner = u };
-	int is = packages_wanted(u, e);
+	char wanted[HASH_HEX + 1];
+	int is = packages_for(u, wanted, e);
 
 	if (is <= 0)
 		return is < 0 ? -1 : 1;
@@ -146,6 +162,7 @@ int upstream_fetch_start(struct upstream *u, struct upstream_fetching *f, struct
 	u->fetch = package_fetch_start(&spec, e);
 	if (!u->fetch)
 		return -1;
+	memcpy(u->fetch_for, wanted, sizeof(u->fetch_for));
 	f->of = u;
 	u->fetching = f;
 	u->all->open++;
@@ -162,6 +179,9 @@ void upstream_fetch_leave(struct upstream_fetching *f)
 /* ---- what is not needed any more ------------------------------------------------------------- */
 
 struct sweep {
+	const struct upstreams *all;
+	struct str left[SWEPT_MAX]; /* modules that are not in the file any more, and have images */
+	size_t n_left;
 	struct str names[SWEPT_MAX];
 	size_t n;
 	struct str digests[IMAGES_MAX]; /* that rows have */
@@ -169,11 +189,27 @@ struct sweep {
 	struct arena *arena;
 };
 
+static bool sweep_is_there(const struct upstreams *all, struct str name)
+{
+	const struct upstream *u = all->first;
+	struct err off;
+
+	while (u && !str_is(name, u->name))
+		u = u->next;
+	return u || upstreams_check(all, &off) < 0; /* then none is, and all come back */
+}
+
 static int sweep_row(void *arg, const struct store_module *r, struct err *e)
 {
 	const struct str images[] = { r->package, r->update };
 	struct sweep *s = arg;
 
+	if (!sweep_is_there(s->all, r->name)) {
+		if ((!r->package.n && !r->update.n) || s->n_left == SWEPT_MAX)
+			return 0;
+		s->left[s->n_left] = (struct str){ arena_dup(s->arena, r->name, e), r->name.n };
+		return s->left[s->n_left++].p ? 0 : -1;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(images); i++) {
 		if (!images[i].n || s->n_digests == IMAGES_MAX)
 			continue;
@@ -213,6 +249,8 @@ static void sweep_on_done(void *arg, const struct verb_end *end)
 	struct upstreams *all = arg;
 
 	all->sweeping = NULL;
+	if (all->sweep_again)
+		packages_sweep(all);
 	all->open--;
 	upstreams_try_close(all);
 }
@@ -228,8 +266,13 @@ static int sweep_start(struct upstreams *all, struct sweep *s, struct err *e)
 
 	if (!store)
 		return e->code == ERR_TEMPLATE_NOT_FOUND ? 0 : -1;
-	if (store_modules(hub_store(all->hub), sweep_row, s, e) < 0 ||
-	    images_names(store, &doc, &names, e) < 0 || sweep_names(s, &names, e) < 0)
+	if (store_modules(hub_store(all->hub), sweep_row, s, e) < 0)
+		return -1;
+	for (size_t i = 0; i < s->n_left; i++) {
+		if (store_module_let_go(hub_store(all->hub), s->left[i], e) < 0)
+			return -1;
+	}
+	if (images_names(store, &doc, &names, e) < 0 || sweep_names(s, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->n; i++)
 		words[2 + i] = s->names[i].p;
@@ -247,12 +290,15 @@ void packages_sweep(struct upstreams *all)
 	struct err e = ERR_INIT;
 	struct sweep *s;
 
+	all->sweep_again = all->sweeping;
 	if (all->closing || all->fetching || all->sweeping || !hub_images(all->hub) ||
 	    !hub_store(all->hub))
 		return;
 	s = calloc(1, sizeof(*s));
-	if (s)
+	if (s) {
+		s->all = all;
 		s->arena = arena_new(4 << 20);
+	}
 	if (s && s->arena && sweep_start(all, s, &e) < 0)
 		log_warn("packages that are not needed any more: %s", e.msg);
 	if (s)

@@ -175,6 +175,12 @@ static int program_sandbox_make(struct program_sandbox *p, struct err *e)
 			asked[first].mode = VOLUME_RW_ALL;
 	}
 	n = program_sandbox_ask(t->target.state, VOLUME_RW_ALL, asked, n);
+	for (size_t i = 0; i < t->target.mounts_n && n < VOLUMES_MAX; i++) {
+		const struct config_mount *m = &t->target.mounts[i];
+
+		asked[n++] = (struct volume){ str_of(m->host), str_of(m->inside),
+					      m->read_only ? VOLUME_RO : VOLUME_RW, false };
+	}
 	for (size_t i = 0; i < p->n_more && n < VOLUMES_MAX; i++)
 		asked[n++] = p->more[i];
 	if (n > 0) {

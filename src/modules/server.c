@@ -333,14 +333,14 @@ static int upstream_approve_update(struct upstream *u, struct str who,
 		return err_set(e, ERR_CONFLICT, "the package of module %s is to be approved first",
 			       u->name);
 	upstream_approved_by(u, u->update_digest, who);
-	memcpy(u->package_image, u->update_image, sizeof(u->package_image));
-	u->update_image[0] = '\0';
+	u->package_image = u->update_image;
+	u->update_image = (struct upstream_image){ .digest = "" };
 	if (grant_write(u, e) < 0) {
 		memcpy(u->approved, was.approved, sizeof(u->approved));
 		memcpy(u->approved_by, was.approved_by, sizeof(u->approved_by));
 		u->approved_ms = was.approved_ms;
-		memcpy(u->package_image, was.package_image, sizeof(u->package_image));
-		memcpy(u->update_image, was.update_image, sizeof(u->update_image));
+		u->package_image = was.package_image;
+		u->update_image = was.update_image;
 		return -1;
 	}
 	packages_fit(u);

@@ -8,6 +8,11 @@ int store_module_put(struct store *s, const struct store_module *r, struct err *
 	return db_put(s->db, MODULE_PUT, &module_row, r, e);
 }
 
+int store_module_let_go(struct store *s, struct str name, struct err *e)
+{
+	return db_run(s->db, MODULE_LET_GO, e, DB_TEXT(name));
+}
+
 int store_modules(struct store *s,
 		  int (*each)(void *arg, const struct store_module *r, struct err *e), void *arg,
 		  struct err *e)

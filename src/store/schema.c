@@ -113,6 +113,9 @@ static const char *const migrations[] = {
 	/* digests of images: what a module runs, and what waits to be approved instead */
 	"ALTER TABLE modules ADD COLUMN package TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE modules ADD COLUMN package_update TEXT NOT NULL DEFAULT '';",
+	/* digests of what they were fetched for; of an earlier version '' */
+	"ALTER TABLE modules ADD COLUMN package_for TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE modules ADD COLUMN update_for TEXT NOT NULL DEFAULT '';",
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -183,7 +186,7 @@ static const struct db_column revision_columns[] = {
 #define R struct store_module
 static const struct db_column module_columns[] = {
 	C(name), C(digest), C(who), N(approved_ms, "approved"), C(disabled), C(pins), C(package),
-	N(update, "package_update"),
+	N(update, "package_update"), C(package_for), C(update_for),
 };
 #undef R
 #define R struct store_code
@@ -270,6 +273,8 @@ static const char *const statements[STATEMENTS] = {
 	[REVISION_ADD] = "INSERT OR REPLACE INTO revisions (%N) VALUES (%V)",
 	[REVISION_DROP] = "DELETE FROM revisions WHERE id = ?1",
 	[MODULE_PUT] = "INSERT OR REPLACE INTO modules (%N) VALUES (%V)",
+	[MODULE_LET_GO] = "UPDATE modules SET package = '', package_update = '', package_for = '',"
+			  " update_for = '' WHERE name = ?1",
 	[MODULE_ALL] = "SELECT %N FROM modules ORDER BY name",
 	[MODULE_KEY] = "SELECT key FROM module_key",
 	[CODE_PUT] = "INSERT OR REPLACE INTO code (%N) VALUES (%V)",

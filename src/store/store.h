@@ -254,9 +254,12 @@ struct store_module {
 	bool disabled;
 	struct str pins; /* JSON; "": none */
 	struct str package, update; /* digests of images, which are kept as long as this row */
+	struct str package_for, update_for; /* digests of what they were fetched for */
 };
 /* Adds or replaces the row of this name. */
 int store_module_put(struct store *s, const struct store_module *r, struct err *e) MUST_USE;
+/* The row of this name keeps no images any more. */
+int store_module_let_go(struct store *s, struct str name, struct err *e) MUST_USE;
 /* All rows. each: as for store_sandboxes(). */
 int store_modules(struct store *s,
 		  int (*each)(void *arg, const struct store_module *r, struct err *e), void *arg,

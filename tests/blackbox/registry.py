@@ -1,11 +1,13 @@
-"""A registry of npm and an index of PyPI on loopback: what a test generates, and npm's packages
-from the registry that this machine's npm is set to, with its addresses replaced by this one's."""
+"""A registry of npm, one of images and an index of PyPI on loopback: what a test generates, and
+npm's packages from the registry that this machine's npm is set to, with its addresses replaced by
+this one's."""
 
 import base64
 import hashlib
 import http.server
 import io
 import json
+import os
 import subprocess
 import tarfile
 import threading
@@ -81,6 +83,7 @@ class Registry:
 
     def __init__(self, forward=False):
         self.packages, self.tags, self.wheels, self.asked = {}, {}, {}, []
+        self.images = {}  # name -> path of an OCI layout of one image
         self.upstream, self.open = None, threading.Event()  # open: it answers
         self.open.set()
         if forward:
@@ -169,8 +172,24 @@ class Registry:
             for f, data in self.wheels[name].items())
         return f'<!DOCTYPE html><html><body>{links}</body></html>'.encode()
 
+    def _image(self, path):
+        """/v2/NAME/manifests/TAG, or a digest, and /v2/NAME/blobs/DIGEST."""
+        name, what, ref = path[4:].rsplit('/', 2) if path != '/v2/' else ('', '', '')
+        if path == '/v2/':
+            return 200, 'application/json', b'{}'
+        if name not in self.images:
+            return 404, 'application/json', b'{"errors":[{"code":"MANIFEST_UNKNOWN"}]}'
+        with open(os.path.join(self.images[name], 'index.json'), 'rb') as f:
+            manifest = json.load(f)['manifests'][0]
+        digest = ref if ref.startswith('sha256:') else manifest['digest']
+        with open(os.path.join(self.images[name], 'blobs/sha256', digest[7:]), 'rb') as f:
+            return 200, manifest['mediaType'] if what == 'manifests' else 'application/data', \
+                f.read()
+
     def answer(self, path, accept):
         path = path.split('?')[0]
+        if path.startswith('/v2/'):
+            return self._image(path)
         if path.startswith('/simple/') and (name := path.split('/')[2]) in self.wheels:
             return 200, 'text/html', self._simple(name)
         if path.startswith('/files/'):

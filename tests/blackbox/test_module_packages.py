@@ -29,11 +29,13 @@ def hub_of(me, path, registry, **servers):
 
 
 def entry(hub, name, **server):
-    """Changes an entry of the file."""
+    """Changes an entry of the file, or takes it out."""
     path = os.path.join(hub.home, 'config.json')
     with open(path, encoding='utf-8') as f:
         config = json.load(f)
-    config['mcpServers'][name] = server
+    config['mcpServers'].pop(name)
+    if server:
+        config['mcpServers'][name] = server
     with open(path, 'w', encoding='utf-8') as f:
         json.dump(config, f)
 
@@ -149,6 +151,9 @@ def test_what_was_shown_is_what_is_approved(me, tmp_path):
             assert names[0].startswith('holt-modules/ours:')
             assert hub.run('images', 'rm', names[0]).returncode != 0
             assert json.loads(text(hub, 'ours', 'about'))['version'] == '2.0.0'
+            assert not os.path.exists(os.path.join(hub.home, 'images', 'step')), 'a second copy'
+            entry(hub, 'ours')
+            until(lambda: not images(hub), what='a module that has left the file keeps nothing')
 
 
 def images(hub):
@@ -207,6 +212,26 @@ def test_hostile_packages(me, tmp_path):
             assert run(hub, 'climber')['version'] == '1.0.0'
             assert not os.path.exists('/opt/package')
             assert until(lambda: len(images(hub)) == 3, what='failures leave no image')
+            assert os.listdir(os.path.join(hub.home, 'packages')) == []
+
+
+def test_packages_that_are_too_large(me, tmp_path):
+    """Few bytes of a registry that become many on the disk: by size, and by number of files."""
+    with Registry() as registry:
+        registry.add('huge', '1.0.0', {'index.js': '', 'large': b''.join(
+            os.urandom(64) + bytes(16000) for _ in range(1300))}, bin='index.js')
+        registry.add('crowd', '1.0.0', {'index.js': '', **{
+            f'{i % 64}/{i}': '' for i in range(6000)}}, bin='index.js')
+        registry.add('ours', '1.0.0')
+        path = home(me, str(tmp_path), {'modules': {'packageMegabytes': 16}},
+                    **{name: npx('-y', name) for name in ('huge', 'crowd', 'ours')})
+        with Hub(me, path, '--listen', '127.0.0.1:0',
+                 env={'npm_config_registry': registry.url}) as hub:
+            for name in ('huge', 'crowd'):
+                error = fails(502, 'module_failed', fetch, hub, name)
+                assert 'than 16 MiB hold (modules.packageMegabytes' in error['cause'], error
+                assert 'update' not in info(hub, name)
+            assert run(hub, 'ours')['version'] == '1.0.0'
             assert os.listdir(os.path.join(hub.home, 'packages')) == []
 
 

@@ -31,6 +31,7 @@ static int read_line(const char *line, struct config_package *ret, struct err *e
 
 	snprintf(kept, 256, "%s", line);
 	s = server_of(kept, args);
+	s.sandbox.template = STR_LIT("host");
 	return config_package_read(&s, ret, e);
 }
 
@@ -64,6 +65,17 @@ static void test_understood(void **state)
 		{ "uv tool run pkg", "pkg", NULL, NULL, 3, CONFIG_PYPI },
 		{ "pipx run pkg a", "pkg", NULL, NULL, 2, CONFIG_PYPI },
 		{ "pipx run --spec pkg==1 cmd", "pkg", "==1", "cmd", 4, CONFIG_PYPI },
+		{ "docker run mcp/x", "mcp/x", NULL, NULL, 2, CONFIG_IMAGE },
+		{ "docker run -i --rm mcp/x:1 --a -b", "mcp/x", ":1", NULL, 4, CONFIG_IMAGE },
+		{ "podman run -it -e A=b -eC=d --env=E r.example:5000/x", "r.example:5000/x", NULL,
+		  NULL, 7, CONFIG_IMAGE },
+		{ "docker run -ie A --rm=true --name=n -v /a:/b -- x@sha256:1 y", "x", "@sha256:1",
+		  NULL, 9, CONFIG_IMAGE },
+		{ "docker run --entrypoint node x:1@sha256:1", "x", ":1@sha256:1", "node", 4,
+		  CONFIG_IMAGE },
+		{ "docker run -p 1:1 -u root --network host x", "x", NULL, NULL, 8, CONFIG_IMAGE },
+		{ "podman run oci-archive:/srv/a.tar", "oci-archive:/srv/a.tar", NULL, NULL, 2,
+		  CONFIG_IMAGE },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -138,8 +150,16 @@ static void test_refused(void **state)
 		{ "uvx pkg[", "packages of a registry" },
 		{ "uvx pkg@https://example.org/x.whl", "packages of a registry" },
 		{ "uvx -", "packages of a registry" },
-		{ "docker run -i --rm image", "holt images pull" },
-		{ "/usr/bin/podman run image", "holt images pull" },
+		{ "docker run -i --rm", "names no image" },
+		{ "docker run -e", "it has no value" },
+		{ "docker run -i --env-file f x", "\"env\" of the entry" },
+		{ "docker run --privileged x", "no sandbox gives more rights" },
+		{ "docker run -id x", "leave it out" },
+		{ "docker run -iX x", "not known here" },
+		{ "/usr/bin/podman run --rootfs x", "not known here" },
+		{ "docker run -i ${IMAGE}", "has no variables" },
+		{ "docker run -i a;b", "no name of an image" },
+		{ "docker run -i ../x", "no name of an image" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -119,6 +119,7 @@ static int work(void *arg, void *out, struct err *e)
 		.dir = j->dir,
 		.name = j->name,
 		.no_cache = j->how->no_cache,
+		.no_keep = j->how->no_keep,
 		.run = build_steps,
 		.arg = &j->place,
 	};
@@ -238,7 +239,7 @@ struct build_options {
 	struct verb_options common;
 	const char *tag, *allow, *config;
 	struct network_options network;
-	bool no_cache;
+	bool no_cache, no_keep;
 	uint32_t output;
 };
 
@@ -247,6 +248,8 @@ static const struct option_row rows[] = {
 	       .doc = "Name of the image; by default the folder's name."),
 	OPTION(struct build_options, no_cache, OPTION_FLAG, "no-cache",
 	       .doc = "Build even if the same was built before."),
+	OPTION(struct build_options, no_keep, OPTION_FLAG, "no-keep",
+	       .doc = "Keep no results of lines for later builds."),
 	OWN_NETWORK_ROWS(struct build_options, network),
 	BUILD_ALLOW_ROW(struct build_options),
 	CONFIG_ROW(struct build_options, config),
@@ -264,8 +267,13 @@ static const struct field_table built_table = FIELD_TABLE(struct image_name, bui
 static int build_run(const struct verb_input *in, struct err *e)
 {
 	const struct build_options *o = in->options;
-	const struct build_how how = { o->tag,	o->allow,  o->no_cache,
-				       in->cli, o->config, &o->network };
+	const struct build_how how = { .name = o->tag,
+				       .allow = o->allow,
+				       .no_cache = o->no_cache,
+				       .no_keep = o->no_keep,
+				       .cli = in->cli,
+				       .config = o->config,
+				       .network = &o->network };
 	struct image_name about;
 	struct built built;
 

@@ -9,6 +9,7 @@ struct build_how {
 	const char *name; /* NAME[:TAG]; NULL: that of the folder */
 	const char *allow; /* box_config.allow, for the sandbox of the steps */
 	bool no_cache;
+	bool no_keep; /* results of lines are of no use to later builds */
 	const struct cli *cli; /* whose hooks its calls pass */
 	const char *config; /* --config; NULL: not said */
 	const struct network_options *network; /* of the lines of run; NULL: nothing is granted */

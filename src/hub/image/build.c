@@ -454,7 +454,8 @@ static int run_steps(struct building *m, struct err *e)
 					       .aside = m->make.dir,
 					       .lines = &m->spec.run,
 					       .network = m->b->network,
-					       .forget = m->b->no_cache };
+					       .forget = m->b->no_cache,
+					       .no_keep = m->b->no_keep };
 	const struct image_steps steps = {
 		.spec = &m->spec, .find = find_self, .find_arg = m, .to = tar, .cache = &cache
 	};

@@ -215,7 +215,7 @@ struct build_kept {
 struct build_kept *build_kept_new(const struct build_cache *c)
 {
 	struct err ignored = ERR_INIT;
-	struct build_kept *k = calloc(1, sizeof(*k));
+	struct build_kept *k = c->no_keep ? NULL : calloc(1, sizeof(*k));
 
 	if (!k)
 		return NULL;

@@ -23,6 +23,7 @@ struct build_cache {
 	const struct field_strs *lines;
 	struct str network; /* image_build.network */
 	bool forget; /* nothing is found */
+	bool no_keep; /* nothing is stored */
 	char (*keys)[HASH_HEX + 1]; /* owned: of each line */
 };
 

@@ -132,6 +132,7 @@ struct image_build {
 	int dir; /* the folder: open, borrowed */
 	const char *name; /* as of image_name() */
 	bool no_cache; /* build it even if the same was built before */
+	bool no_keep; /* results of steps are not kept for later builds */
 	struct str network; /* what the steps may reach, in an order of its own; empty: nothing */
 	/* Runs the steps; the caller blocks meanwhile. */
 	int (*run)(void *arg, const struct image_steps *steps, struct err *e);

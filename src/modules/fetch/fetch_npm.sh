@@ -2,7 +2,8 @@
 set -eu
 cd /opt/package
 export npm_config_cache=/tmp/npm npm_config_userconfig=/opt/package/.npmrc
-export npm_config_loglevel=error npm_config_update_notifier=false
+# Of files that it has no room for npm warns alone, and goes on.
+export npm_config_loglevel=warn npm_config_update_notifier=false
 command -v npm >/dev/null || {
 	echo "npm error the template has no npm: install it (on this host for \"host\")" >&2
 	exit 1

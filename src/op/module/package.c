@@ -11,9 +11,9 @@ enum { TEXT_CHARS = 300, CHANGES_MAX = 200 };
 
 #define P struct module_package
 static const struct field package_fields[] = {
-	FIELD(P, kind, .flags = FIELD_REQUIRED, .doc = "npm or PyPI."),
+	FIELD(P, kind, .flags = FIELD_REQUIRED, .doc = "npm, PyPI or image."),
 	FIELD(P, name, .flags = FIELD_REQUIRED, .doc = "Name of the package."),
-	FIELD(P, version, .flags = FIELD_REQUIRED, .doc = "Exact version."),
+	FIELD(P, version, .flags = FIELD_REQUIRED, .doc = "Exact version; of an image its digest."),
 	FIELD(P, license, .doc = "Licence, as the publisher says."),
 	FIELD(P, author, .doc = "Author, as the publisher says."),
 	FIELD(P, maintainers, .doc = "Maintainers, as the registry says."),

@@ -11,6 +11,7 @@ import pytest
 import host
 from client import until
 from real_agents import AGENTS, NODE, TABLE, Model, made, missing
+from test_agent_acp import Editor, gone
 from test_agents import Hub, cause, of_kind
 
 CLAUDE_CODE = os.path.join(AGENTS, 'node_modules', '@anthropic-ai', 'claude-agent-sdk-linux-x64',
@@ -119,3 +120,34 @@ def test_claude_code_finds_holt_by_its_entry(hub, me, tmp_path):
                           env={**os.environ, **env}, capture_output=True, text=True, timeout=60,
                           check=False)
     assert 'holt: ' in done.stdout and 'Connected' in done.stdout, done
+
+
+@pytest.mark.parametrize('name', [pytest.param(name, marks=[
+    *marks(name), *([] if name == 'claude' else [pytest.mark.whole])]) for name in TABLE])
+def test_for_an_editor(hub, name):
+    """By the SDK as the editor: it edits what the editor allows, and tells what can be chosen."""
+    editor = Editor(hub, name)
+    edited = hub.file(f'{name}-for-an-editor.txt')
+    if TABLE[name].get('knows_no_new_files'):
+        open(edited, 'w', encoding='utf-8').close()
+        os.chown(edited, hub.who.uid, hub.who.uid)
+    session = editor.open()
+    turn = editor.start('prompt', sessionId=session,
+                        prompt=[{'type': 'text', 'text': f'DO edit {edited} hello'}])
+    asked, = editor.next('ask', 120)
+    assert edited in str(asked), asked
+    editor.say('answer', {'outcome': 'selected', 'optionId': next(
+        o['optionId'] for o in asked['options'] if o['kind'] == 'allow_once')})
+    assert editor.next(turn, 120)[0] == {'stopReason': 'end_turn'}
+    with open(edited, encoding='utf-8') as f:
+        assert f.read().rstrip('\n') == 'hello'
+    assert editor.said().endswith('Done.')
+    if name == 'claude':
+        mode = next(o for o in hub.of(session)['options'] if o['id'] == 'mode')
+        assert 'acceptEdits' in [c['value'] for c in mode['choices'] if c['unattended']], mode
+        hub.of(session, '', 'PATCH', {'options': {'mode': 'plan'}})
+        until(lambda: editor.updates('config_option_update') or editor.seen.append(
+            editor.lines.get(timeout=60)), what='the mode')
+        assert {o['id']: o['value'] for o in hub.of(session)['options']}['mode'] == 'plan'
+    editor.end()
+    gone(hub, session)

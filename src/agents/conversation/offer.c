@@ -56,6 +56,11 @@ const struct field_table offer_login_table = FIELD_TABLE(struct offer_login, log
 
 /* ---- what lets an agent act by itself -------------------------------------------------------- */
 
+static bool offer_has(struct str s, const char *part)
+{
+	return s.n && memmem(s.p, s.n, part, strlen(part));
+}
+
 bool offer_is_unattended(struct str id, struct str value)
 {
 	/* of Claude Code, Codex, Gemini, Qwen, Copilot; "true" of an option that allows all */
@@ -67,12 +72,15 @@ bool offer_is_unattended(struct str id, struct str value)
 		"allow_all", "allow-all"
 	};
 	const char *hash = value.n ? memrchr(value.p, '#', value.n) : NULL;
+	bool permits = !str_is(id, "model") && (offer_has(id, "mode") || offer_has(id, "approv"));
 
 	/* ids of Copilot are URLs */
 	if (hash)
 		value = (struct str){ hash + 1, value.n - (size_t)(hash + 1 - value.p) };
 	if (str_is(id, "allow_all"))
 		return str_is(value, "true") || str_is(value, "on");
+	if (!permits)
+		return false; /* a model may be "auto", too */
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
 		if (strlen(values[i]) == value.n && strncasecmp(values[i], value.p, value.n) == 0)
 			return true;

@@ -138,7 +138,7 @@ extern const struct verb down_verb;
 extern const struct verb js_verb, web_verb, conversations_verb, inbox_verb;
 extern const struct verb ws_verb, snapshot_verb, secret_verb, audit_verb;
 extern const struct verb diff_verb;
-extern const struct verb mcp_verb;
+extern const struct verb agent_verb, mcp_verb;
 extern const struct verb serve_verb, hub_verb;
 extern const struct verb auth_verb;
 extern const struct verb config_verb, policy_verb, why_verb, shell_verb, init_verb;

@@ -7,7 +7,7 @@
 #define PROGRAMS &ps_verb, &execs_verb, &logs_verb, &attach_verb, &wait_verb, &kill_verb, &js_verb
 #define FILES &cp_verb, &fs_verb, &diff_verb, &ws_verb
 #define NETWORK &net_verb, &forward_verb, &preview_verb
-#define AGENTS &mcp_verb, &conversations_verb, &inbox_verb
+#define AGENTS &agent_verb, &mcp_verb, &conversations_verb, &inbox_verb
 #define OPERATOR &serve_verb, &hub_verb, &web_verb, &auth_verb, &secret_verb, &config_verb, \
 	&policy_verb, &why_verb, &audit_verb
 #define HOLT &init_verb, &doctor_verb, &self_check_verb, &shell_verb, &completion_verb, \

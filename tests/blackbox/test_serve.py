@@ -18,7 +18,7 @@ import time
 import pytest
 
 from client import data_of, until
-from door import Closed, Wire, request, trusting
+from door import Wire, request, trusting
 from test_door import WRONG, certificate, refused  # noqa: F401 (certificate is a fixture)
 from who import HERE
 
@@ -335,17 +335,13 @@ def test_preflight(hub):
                                             if n.lower().startswith('access-control')]
 
 
-@pytest.mark.parametrize('name', WRONG)
+@pytest.mark.parametrize('name', ['two lengths', 'a hidden encoding', 'a long field'])
 def test_wrong_framing(hub, name):
+    """The others are in test_door.py, whose host has the same server."""
     status, sent = WRONG[name]
     with hub.wire() as wire:
-        try:
-            wire.send(sent.replace('Bearer right', f'Bearer {hub.token}'))
-            got = wire.head()[0]
-        except (Closed, BrokenPipeError, ConnectionResetError):
-            assert 'NUL' in name or '4000' in name or 'long' in name or 'without end' in name
-        else:
-            assert got == status
+        wire.send(sent.replace('Bearer right', f'Bearer {hub.token}'))
+        assert wire.head()[0] == status
 
 
 def test_state(hub):

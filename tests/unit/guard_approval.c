@@ -498,41 +498,6 @@ static void test_shares_go_by_who_pays(void **state)
 	}
 }
 
-static void test_closed_are_dropped(void **state)
-{
-	struct caller a, first;
-	unsigned n = 0;
-
-	for (int i = 0; i < APPROVAL_CLOSED_MAX + 20; i++) {
-		ask(i ? &a : &first, push());
-		approval_leave(i ? &a.w : &first.w, false);
-	}
-	again();
-	for (const struct approval *p = approval_after(all, 0); p;
-	     p = approval_after(all, p->ask.seq))
-		n++;
-	assert_int_equal(n, APPROVAL_CLOSED_MAX);
-	assert_int_equal(answer(first.id, APPROVAL_DENIED), ERR_APPROVAL_NOT_FOUND);
-	assert_int_equal(answer(a.id, APPROVAL_DENIED), ERR_ANSWERED);
-}
-
-/* It was asked for before all others, and has just been denied. */
-static void test_the_last_answered_stays(void **state)
-{
-	struct caller old, a;
-	struct err e;
-
-	ask(&old, push());
-	for (int i = 0; i < APPROVAL_CLOSED_MAX; i++) {
-		ask(&a, push());
-		approval_leave(&a.w, false);
-	}
-	assert_int_equal(answer(old.id, APPROVAL_DENIED), ERR_NONE);
-	assert_non_null(approval_find(all, str_of(old.id), &e));
-	again();
-	assert_non_null(approval_find(all, str_of(old.id), &e));
-}
-
 static void test_expires(void **state)
 {
 	struct caller a;
@@ -771,8 +736,6 @@ int main(void)
 		ROW(test_superseded),
 		ROW(test_bounds),
 		ROW(test_shares_go_by_who_pays),
-		ROW(test_closed_are_dropped),
-		ROW(test_the_last_answered_stays),
 		ROW(test_expires),
 		ROW(test_restart),
 		ROW(test_grant_after_restart),

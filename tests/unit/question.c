@@ -419,32 +419,6 @@ static struct str payer(void *data, struct str principal)
 	return (struct str){ principal.p, end ? (size_t)(end - principal.p) : principal.n };
 }
 
-static void test_shares_go_by_who_pays(void **state)
-{
-	static const struct {
-		const char *principal;
-		bool goes;
-	} asks[] = {
-		{ "key:a/1", true },  { "key:a/1", true }, { "key:a/1", false },
-		{ "key:a/2", true },  { "key:a/2", true }, { "key:a/3", false },
-		{ "key:a", false },   { "key:b", true },   { "key:b/1", true },
-		{ "key:b/2", false }, { "key:c", true },   { "key:c/1", false },
-		{ "key:d", true },    { "key:e", false },  { "local", true },
-		{ "local", true },    { "local", false },  { "local/1", false },
-	};
-	struct question_ask q = yes_no();
-	struct caller a[ARRAY_LEN(asks)];
-
-	end();
-	begin_with((struct asks_options){ .max_open = 8, .max_each = 2, .payer = payer });
-	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
-		q.principal = str_of(asks[i].principal);
-		ask(&a[i], q);
-		if ((a[i].asked == 0) != asks[i].goes)
-			fail_msg("%zu: %s: %d", i, asks[i].principal, a[i].asked);
-	}
-}
-
 static void test_notifications_of_one_payer_give_way(void **state)
 {
 	struct question_ask q = yes_no();
@@ -671,7 +645,6 @@ int main(void)
 		ROW(test_form),
 		ROW(test_texts),
 		ROW(test_bounds),
-		ROW(test_shares_go_by_who_pays),
 		ROW(test_notifications_give_way),
 		ROW(test_notifications_of_one_payer_give_way),
 		ROW(test_closed_are_dropped),

@@ -89,7 +89,7 @@ static bool is_grant(const struct approval *a)
 	return a->state == APPROVAL_APPROVED && a->scope != APPROVAL_ONCE;
 }
 
-/* Of an approval that is good for one call, until it is used. */
+/* An approval that is good for one call, and was not used yet. */
 static bool is_unused(const struct approval *a)
 {
 	return a->state == APPROVAL_APPROVED && a->scope == APPROVAL_ONCE && !a->row.used_ms;
@@ -298,7 +298,7 @@ static bool grant_fits(const struct approval *a, const struct approval_ask *q)
 	return grant_is_of(r, q) && approval_pattern_fits(r->pattern, r->arguments, q->arguments);
 }
 
-/* What nobody was shown is approved by nothing, also if somebody did before it was hidden. */
+/* Nobody was shown this request, so nothing approves it, not even an answer from before. */
 static struct approval *find_fitting(const struct approvals *all, const struct approval_ask *q)
 {
 	if (q->hides)

@@ -53,7 +53,7 @@ struct approval {
 	struct arena *arena;
 };
 
-/* Of a principal that is a key and its id ("key:ci@…"), only the key. */
+/* The key alone, where a principal is a key and its id ("key:ci@…"). */
 struct str approval_name(struct str principal);
 
 struct approvals_options {

@@ -84,7 +84,7 @@ static bool approval_match_walk(const struct json_val *pattern, const struct jso
 	return true;
 }
 
-/* What redaction left out may differ where the marks are equal. */
+/* Texts with equal marks may differ in what redaction left out. */
 bool approval_has_mark(struct str arguments)
 {
 	static const char mark[] = "[REDACTED";

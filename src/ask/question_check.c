@@ -1,4 +1,4 @@
-/* What may be asked, and what is an answer to it. */
+/* Checks questions before they are asked, and answers to them. */
 #include "ask/question_internal.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { FORM_DEPTH = 8, FORM_VALUES = 4096, NAME_MAX_ = 64 };
 
-/* Of each kind: how many options it has, and what an answer may be instead of one. */
+/* Each kind: how many options it has, and what an answer may be instead of one. */
 static const struct question_rule {
 	unsigned min, max;
 	bool may_text; /* where it allows a free text */

@@ -11,7 +11,7 @@
 /* Embedded by who waits for it. */
 struct aside_work {
 	uv_work_t pool;
-	/* Of run(), where there is one: that of the loop, or for its thread alone. */
+	/* The arena of run(), where there is one: that of the loop, or for its thread alone. */
 	struct redactor *redactor;
 	void (*run)(struct aside_work *w); /* touches nothing that the loop may change meanwhile */
 	void (*then)(struct aside_work *w); /* on the loop; owns w */

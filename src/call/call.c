@@ -301,7 +301,7 @@ static void call_enter(struct call *c, enum call_state state)
 	c->state = state;
 }
 
-/* Who asks, and is there room for one more. */
+/* Checks who asks, and whether there is room for one more call. */
 static int call_identify(struct call *c, struct err *e)
 {
 	const char *action = c->start.op->action;
@@ -433,7 +433,7 @@ static int call_check_raw(struct call *c, struct err *e)
 			       "Unix socket (holt cp); leave it out for a redacted copy");
 }
 
-/* What its agents make counts for the one that they work for, who can see and end it, therefore. */
+/* Agents' sandboxes count for the principal that they work for, so it can see and end them. */
 static bool op_sees_owner(const struct ops *ops, const struct principal *who, struct str owner)
 {
 	const struct guard *g = ops->hooks.guard;
@@ -859,7 +859,7 @@ static bool call_must_last(struct call *c)
 	       hub_sandboxes_sync(call_sandboxes(c), &c->sync);
 }
 
-/* What it ends with is known, though maybe not yet redacted. False: it has ended. */
+/* Its end is known, though maybe not redacted yet. False: it has ended. */
 static bool call_settle(struct call *c)
 {
 	log_request(c->start.label);
@@ -893,7 +893,7 @@ static void call_end(struct call *c, const struct op_outcome *o)
 		call_finish(c, o);
 }
 
-/* What a message says: it may quote the beginning of a secret alone. */
+/* Redacts a message, which may quote just the beginning of a secret. */
 static struct str call_redact_message(struct call *c, struct str text)
 {
 	const struct redact_part part = { .text = text, .quotes = true };

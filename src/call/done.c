@@ -1,4 +1,4 @@
-/* What is said where an operation was done and its answer can't be given. */
+/* The failure for an operation that was done, where its answer can't be given. */
 #include <stdio.h>
 #include <string.h>
 

@@ -46,7 +46,7 @@ static int restore_bytes(const struct field_table *t, void *of, struct arena *a,
 	return 0;
 }
 
-/* What was answered then; where nothing keeps it longer, it has left when call_answer() returns. */
+/* Repeats the stored answer. It has left when call_answer() returns, unless something keeps it. */
 static void repeat(struct call *c, struct str stored)
 {
 	const struct json_options bounds = { .bytes = IDEMPOTENT_BODY_MAX };

@@ -7,7 +7,7 @@
 #include "call/guard.h"
 #include "guard/policy/policy.h"
 
-/* Of who asks for these. */
+/* The principal that asks for these. */
 struct profile_asker {
 	const struct guard *guard;
 	const struct principal *who; /* NULL: nobody is known */

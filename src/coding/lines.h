@@ -23,5 +23,5 @@ void lines_init(struct lines *l,
 		void (*on_line)(void *arg, unsigned stream, struct str line, bool cut), void *arg);
 void lines_fini(struct lines *l);
 void lines_feed(struct lines *l, unsigned stream, struct str bytes);
-/* What has no end yet is a line. */
+/* A last line without an end is a line, too. */
 void lines_end(struct lines *l);

@@ -347,7 +347,7 @@ int approval_check_answers(const struct call *c, struct str principal, struct er
 	return 0;
 }
 
-/* Who works for a key, and keys that it or its maker has made, are no other person than it. */
+/* Agents of a key, and keys made by it or by its maker, are the same person as the key. */
 static int approval_check_line(const struct call *c, struct str principal, struct err *e)
 {
 	struct str own = guard_line(call_guard(c), call_owner(c));

@@ -16,7 +16,7 @@ extern const struct field_table approval_view_table;
 int approval_describe(struct call *c, const struct approval *q, struct approval_view *ret,
 		      struct err *e) MUST_USE;
 
-/* Who asks can't be who answers: neither an agent, nor the bearer of the key that asked. */
+/* The caller may not answer its own request: neither an agent, nor the bearer of the key. */
 int approval_check_answers(const struct call *c, struct str principal, struct err *e) MUST_USE;
 /* Nor one for which that key answers: another of its line, or an agent that works for it. What
  * allows an action needs that. */

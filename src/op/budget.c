@@ -128,7 +128,7 @@ static int budget_check_counted(struct call *c, const struct config_limits *l, s
 		       "operator's configuration limits (limits.cpu_seconds)");
 }
 
-/* What an agent has counts for the one that it works for, too, and what a key has for each key of
+/* An agent's sandboxes count for the principal that it works for, too, and a key's for each key of
  * its line. */
 static int budget_check_count(struct call *c, const struct config_file *f, size_t n,
 			      struct str source, const struct config_limits *least, struct err *e)
@@ -152,7 +152,7 @@ static int budget_check_count(struct call *c, const struct config_file *f, size_
 	return source.n ? budget_exceeds(there.forks, n, least, true, str_of(p->name), e) : 0;
 }
 
-/* What the principal may not know of has no forks and no deadline: it is not found later. */
+/* A hidden sandbox has no forks and no deadline here: the call fails later, as not found. */
 static struct hub_sandbox *budget_source(struct call *c, struct str source)
 {
 	struct err none;

@@ -100,7 +100,7 @@ static void events_on_event(void *arg, const struct hub_sandbox_event *v)
 						events_copy(r, v->detail) };
 }
 
-/* Whose are read. Of one sandbox that is seen all are, as it may be an agent's. */
+/* The owner whose events are read. All events of a visible sandbox are, as it may be an agent's. */
 static struct str events_owner(struct call *c, struct str sandbox)
 {
 	struct err none;
@@ -189,7 +189,7 @@ static void events_follow_stop(void *data)
 	events_follow_end(data, NULL);
 }
 
-/* What was between its place and the oldest that is kept. */
+/* The reader missed the events between its place and the oldest that is kept. */
 static void events_say_missed(struct follower *f, uint64_t oldest)
 {
 	char text[96];

@@ -15,7 +15,7 @@ enum {
 	EXEC_ID_BYTES = 64,
 	OUTPUT_DEFAULT = 1 << 20,
 	OUTPUT_LEAST = 1024,
-	/* Of each stream in an answer that is stored for a key, however much of it is escaped. */
+	/* Bytes of each stream in an answer that is stored for a key, however much is escaped. */
 	OUTPUT_STORED = 64 << 10,
 	COLUMNS = 80,
 	ROWS = 24,
@@ -155,7 +155,7 @@ static int exec_normalize(void *request, struct arena *a, struct err *e)
 	return secret_refs_normalize(&q->secrets, &q->env, a, e);
 }
 
-/* What only means something in the background is refused, not passed over. */
+/* Options that only mean something in the background are refused, not ignored. */
 static int exec_check(struct call *c, const struct exec_request *q, struct err *e)
 {
 	struct call_about *about = call_about(c);
@@ -201,7 +201,7 @@ static struct str exec_line(struct call *c, const struct exec_request *q)
 	return text ? (struct str){ text, b.n } : q->command;
 }
 
-/* What is to be started. */
+/* The program to start. */
 struct exec_plan {
 	struct call *call;
 	const struct exec_request *request;
@@ -222,7 +222,7 @@ static void exec_fail(const struct exec_plan *p, const struct err *err)
 		call_fail(p->call, err);
 }
 
-/* Of the spec all but its events, its terminal in the arena. */
+/* Fills the spec but for its events. The terminal is in the arena. */
 static int exec_fill_spec(const struct exec_plan *p, struct job_spec *ret, struct err *e)
 {
 	const struct exec_request *q = p->request;
@@ -489,7 +489,7 @@ static void exec_answer_report(struct exec_run *r, const struct exec_result *res
 	report_fini(&a.report);
 }
 
-/* Who gave a key asks again for what became of it. */
+/* A client that gave a key will ask again for the result. */
 static bool exec_is_unwanted(const struct exec_run *r)
 {
 	return call_cancelled(r->call) && !once_kept(r->call);

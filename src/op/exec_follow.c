@@ -62,7 +62,7 @@ static void exec_tell_held(struct exec_following *f, enum redact_flush flush)
 	exec_tell_piece(f, 1, STR_NONE, flush);
 }
 
-/* What is before the place where it begins is only looked at. */
+/* Bytes before the start are only looked at, for redaction. */
 static void exec_tell_bytes(struct exec_following *f, const struct spool_piece *piece)
 {
 	enum call_stream s = piece->stream ? CALL_STDERR : CALL_STDOUT;

@@ -155,7 +155,7 @@ struct exec_reading {
 	struct exec_output output;
 };
 
-/* Of r nothing is left to free then, but the call's. */
+/* Afterwards only the call's memory of r is left. */
 static void exec_reading_stop(struct exec_reading *r)
 {
 	if (r->wait)
@@ -188,7 +188,7 @@ static int exec_reading_part(struct exec_reading *r, unsigned stream, size_t fro
 	return call_answer_part(r->call, &part, e);
 }
 
-/* What leaves of the streams, whole and by chunks. */
+/* The redacted streams, whole and by chunks. */
 static int exec_reading_show(struct exec_reading *r, struct err *e)
 {
 	size_t at[SPOOL_STREAMS] = { r->page[0], r->page[1] };
@@ -243,7 +243,7 @@ static size_t exec_reading_room(const struct exec_reading *r)
 	return r->output.chunks.n < CHUNKS_MAX ? r->request->max_bytes - n : 0;
 }
 
-/* What goes on where the last chunk ended belongs to it. */
+/* A piece that begins where the last chunk ended belongs to that chunk. */
 static void exec_reading_add_chunk(struct exec_reading *r, unsigned stream, uint64_t offset,
 				   size_t n)
 {

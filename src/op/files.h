@@ -101,7 +101,7 @@ struct file_written {
 	uint64_t bytes;
 };
 
-/* Of files.watch and files.download. Normalized, path is not empty. */
+/* The request of files.watch and files.download. Normalized, path is not empty. */
 struct files_tree_request {
 	struct str sandbox, path;
 	bool recursive, raw, named, literal;

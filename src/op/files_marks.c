@@ -395,7 +395,7 @@ static int check_altered(const struct returning *r, struct err *e)
 		       "do not use the word REDACTED where a secret is removed");
 }
 
-/* What was put back is recognised as itself where it is now. */
+/* Checks that values which were put back are found again at their new places. */
 static int check_back(const struct returning *r, struct err *e)
 {
 	autofree struct redact_place *places = NULL;

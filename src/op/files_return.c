@@ -16,7 +16,7 @@
 #include "call/guard.h"
 #include "op/files.h"
 
-/* What comes at once may be all of the rest. */
+/* The first piece may be all of the rest. */
 enum { REST_MAX = 2 * FILES_READ_MAX, FILE_KEPT_MAX = FILES_READ_MAX + REST_MAX };
 
 struct files_return {
@@ -101,7 +101,7 @@ static bool is_large(const struct files_return *r)
 	return r->reader.entry.size > FILES_READ_MAX;
 }
 
-/* What the part has become goes on. */
+/* Sends the part as it is after redaction. */
 static int part_put(struct files_return *r, const char *bytes, struct err *e)
 {
 	if (return_put(r, bytes, bytes + r->part, e) < 0)

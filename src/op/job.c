@@ -390,7 +390,7 @@ static int job_end(struct call *c, const struct job_name *q, struct job_ending *
 {
 	struct job *j = call_job(c, q->sandbox, q->exec, e);
 
-	/* What stands still can't be ended. */
+	/* A program of a paused sandbox can't be ended. */
 	if (!j || (job_exec(j) && !call_running_job(c, q->sandbox, q->exec, e)))
 		return -1;
 	x->cursor = spool_cursor_new(job_output(j), 0, job_await_end, x, e);

@@ -23,7 +23,7 @@ const char *const egress_names[EGRESSES] = { "deny", "allow" };
 
 /* ---- the request --------------------------------------------------------------------------- */
 
-/* Of the door with the least room. */
+/* Rows for the door with the least room. */
 static const struct field short_host_fields[] = { NETWORK_HOST_ROWS };
 static const struct field_table short_host_table = FIELD_TABLE(struct network_host,
 							       short_host_fields);

@@ -28,7 +28,7 @@ struct config_file;
 /* Errors name the member. */
 int network_normalize(struct network_request *q, struct arena *a, struct err *e) MUST_USE;
 
-/* Of a normalized request, for the hub. ERR_DENIED: the caller may not grant that. */
+/* Turns a normalized request into the hub's. ERR_DENIED: the caller may not grant that. */
 int network_text(struct call *c, const struct network_request *q, struct str *ret,
 		 struct err *e) MUST_USE;
 

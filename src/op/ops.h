@@ -165,7 +165,7 @@ struct op_sandbox {
 };
 extern const struct field_table op_sandbox_table;
 
-/* Of operations and rows that take or tell nothing. */
+/* For operations and rows without arguments or results. */
 struct op_nothing {
 	bool unused;
 };

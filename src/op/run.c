@@ -252,7 +252,7 @@ static void on_snapshot(void *arg, const struct snapshot *s, const struct err *e
 	hub_sandbox_terminate_start(r->l, on_cleaned, r);
 }
 
-/* Of a run that failed nothing is kept. */
+/* A run that failed keeps nothing. */
 static void run_clean(struct running *r)
 {
 	enum hub_sandbox_retention how = r->request->state.retention;
@@ -378,7 +378,7 @@ static void on_made(void *arg, struct hub_sandbox *l, const struct err *err)
 		run_write(r);
 }
 
-/* What is refused without a sandbox. */
+/* Refusals that need no sandbox. */
 static int run_admit(struct running *r, struct err *e)
 {
 	const struct run_request *q = r->request;

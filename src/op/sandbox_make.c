@@ -692,7 +692,7 @@ static int copies_normalize(struct copies *w, struct arena *a, struct err *e)
 	return 0;
 }
 
-/* What can't be told may not be used: no pattern but one for everything matches "". */
+/* Without memory it is "", which only a pattern for everything matches. */
 static struct str copies_image(struct call *c, struct str image)
 {
 	struct err e;
@@ -742,7 +742,7 @@ static struct str fork_image(struct call *c, const void *request)
 	return copies_image(c, i.template);
 }
 
-/* What was answered before is answered again, whether or not the source is still known. */
+/* Repeats an earlier answer, whether or not the source still exists. */
 static void sandbox_fork_run(struct call *c, const void *request)
 {
 	const struct fork_request *q = request;

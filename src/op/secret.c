@@ -360,7 +360,7 @@ static const struct field removed_fields[] = {
 };
 static const struct field_table removed_table = FIELD_TABLE(struct secret_removed, removed_fields);
 
-/* What still runs may print it, so it is redacted until the hub ends. */
+/* Running programs may still print it, so it is redacted until the hub ends. */
 static void secret_remove_run(struct call *c, const void *request)
 {
 	const struct remove_request *q = request;

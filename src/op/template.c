@@ -240,7 +240,7 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 	return q->has_network ? network_normalize(&q->network, a, e) : 0;
 }
 
-/* What it says of a template that is there; -1 where there is none. */
+/* Describes a template; -1 where there is none. */
 static int template_find(struct call *c, struct str id, struct template_view *ret, struct err *e)
 {
 	AUTO(images_close) struct images *s = NULL;

@@ -261,7 +261,7 @@ static struct hub_sandbox *vitals_sandbox(struct vitals *v, struct err *e)
 	return NULL;
 }
 
-/* Who does not read misses samples, not the newest one. */
+/* A slow reader misses samples, but never the newest one. */
 static void vitals_on_tick(uv_timer_t *t)
 {
 	struct vitals *v = t->data;

@@ -292,7 +292,7 @@ static void attach_on_done(void *arg, struct workspace *w, const struct err *err
 						     .mode = q->mode });
 }
 
-/* Who sees everything must not hand somebody's files to another one by mistake. */
+/* The operator sees every workspace, and must not mix files of two owners by mistake. */
 static int attach_check_owners(struct call *c, const struct hub_sandbox *l,
 			       const struct workspace *w, struct err *e)
 {

@@ -100,8 +100,8 @@ static const char *const migrations[] = {
 	 * are older than ended_keys have the first alone); '': no key did */
 	"ALTER TABLE api_keys ADD COLUMN root TEXT NOT NULL DEFAULT '';",
 	"ALTER TABLE revisions ADD COLUMN left_out INTEGER NOT NULL DEFAULT 0;",
-	/* What a key that a key made has left counts for its line. A conversation's sandboxes are
-	 * those of some key. */
+	/* Sandboxes of a key that another key made count for its line also when it is gone. Those
+	 * of a conversation are some key's. */
 	"CREATE TABLE ended_keys (owner TEXT PRIMARY KEY, root TEXT NOT NULL) STRICT;"
 	"CREATE TRIGGER key_ends AFTER DELETE ON api_keys WHEN OLD.root <> '' BEGIN"
 	"  DELETE FROM ended_keys WHERE owner NOT IN"

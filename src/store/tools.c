@@ -193,7 +193,7 @@ struct search {
 	struct buf term;
 };
 
-/* Of the ways to say a word the best counts. */
+/* The best of the ways to say a word counts. */
 static int search_term(struct search *s, int percent, struct err *e)
 {
 	autorows struct db_rows rows = { .db = NULL };

@@ -435,7 +435,7 @@ size_t exec_waiting(const struct exec *x)
 	return x->in_queue.n;
 }
 
-/* What the pipe takes at once is not queued: waiting for it costs five system calls. A failure is
+/* Writes to the pipe before it queues: waiting costs five system calls. A failure is
  * left to on_stdin_ready(), since this is a call of x's owner. */
 static int enqueue(struct exec *x, const char *p, size_t n, struct err *e)
 {

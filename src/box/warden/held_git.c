@@ -1,4 +1,4 @@
-/* What a repository makes git of the host run or read; see held.h. */
+/* Finds the files that a repository makes git of the host run or read; see held.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>

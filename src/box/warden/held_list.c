@@ -1,4 +1,4 @@
-/* What a folder has at the names of the fixed list, and worktrees; see held.h. */
+/* Holds the names of the fixed list, and worktrees; see held.h. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -36,7 +36,7 @@ int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e)
  * make: with the folder (0700). */
 int home_settings(const char *name, bool make, char ret[PATH_MAX], struct err *e) MUST_USE;
 
-/* Of verbs with a hub or a call of their own: a member const char *config. */
+/* For verbs with a hub or a call of their own: a member const char *config. */
 #define CONFIG_ROW(S, m)                                                                           \
 	OPTION(S, m, OPTION_TEXT, "config", .arg = "FILE", .env = "HOLT_CONFIG",                   \
 	       .doc = "The operator's file; by default config.json in Holt's configuration "       \

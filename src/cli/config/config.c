@@ -123,7 +123,7 @@ struct showing {
 	struct arena *arena;
 };
 
-/* What can't be looked at is not shown. */
+/* Skip files that can't be looked at. */
 static struct str show_redact(void *data, const struct redact_part *part)
 {
 	struct showing *s = data;

@@ -20,8 +20,8 @@ size_t config_actions(struct config_action *ret, size_t max);
 bool config_is_action(const struct config_action *a, struct str pattern);
 
 enum { CONFIG_POINTER_MAX = 256 };
-/* What a pointer that no request of the operation has may mean: a door's name of it, or one
- * that is nearly it. "": nothing is near. */
+/* Suggests a pointer in place of one that no request of the operation has: the one that a door
+ * calls so, or one that is spelled alike. "": there is none. */
 void config_near_pointer(const struct op *op, const char *pointer, char ret[CONFIG_POINTER_MAX]);
 
 /* Says what rules name that is not there, one line each, and with notes also what may be a

@@ -178,8 +178,8 @@ static bool doubts_covers(const struct config_rule *r, const struct config_actio
 	return r->actions.n == 0 && doubts_rule_is_of(r, a);
 }
 
-/* Who denies one way to run commands may believe that the others are closed, too: no mistake, but
- * told. */
+/* A file that denies one way to run commands may be meant to close all of them. That is no mistake,
+ * so it is only told. */
 static void doubts_commands(struct doubts *d, const struct config_policy *p,
 			    const struct config_rule *r)
 {

@@ -42,7 +42,7 @@ static void view_draw_notice(struct view *v)
 	v->screen.touched = false;
 }
 
-/* What stood here before scrolls away. */
+/* Earlier text scrolls away. */
 static void view_draw_all(struct view *v)
 {
 	char text[SCREEN_TEXT_MAX];

@@ -267,7 +267,7 @@ static int member_sandboxed(struct import *im, const struct member *m, const str
 	return 0;
 }
 
-/* What is not read of a part of it. */
+/* Names the members of a part that are not read. */
 static void sandbox_lost(struct import *im, const struct json_val *in, const char *a, const char *b)
 {
 	struct json_iter it = json_iter(in);

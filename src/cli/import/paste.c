@@ -27,7 +27,7 @@ static const char *paste_fence(const char *at, const char *end, const char **ret
 	return NULL;
 }
 
-/* Of Markdown what is in its only block of code. */
+/* Takes the only block of code out of Markdown. */
 static int paste_unfence(struct buf *text, struct err *e)
 {
 	const char *end = text->p + text->n, *begin, *stop, *behind, *more;

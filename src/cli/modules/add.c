@@ -263,7 +263,7 @@ static int add_await(struct hub_link *l, const char *name, struct err *e)
 	return rc;
 }
 
-/* What a person at a terminal would type next. */
+/* The commands that a person would type next. */
 static int add_go_on(const struct verb_input *in, const char *name, struct str servers,
 		     struct err *e)
 {

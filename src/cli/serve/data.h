@@ -5,6 +5,6 @@
 
 struct config;
 
-/* What is missing is fine, since a hub makes it: of that, this makes the audit log's key and head
- * in its folder. socket: its path, or "none". */
+/* Missing files are fine, since a hub makes them; the key and head of the audit log are made here.
+ * socket: its path, or "none". */
 int data_check(const struct config *c, const char *socket, struct err *e) MUST_USE;

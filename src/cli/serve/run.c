@@ -569,8 +569,8 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 		finish_error(r, &e);
 }
 
-/* What the image wants stands as if it had been said, so that policy and audit see it. An image
- * that is not there is told of when the sandbox is made. */
+/* Adds the network that the image wants to the request, so that policy and audit see it. A missing
+ * image is reported when the sandbox is made. */
 static int find_network(struct run *r, struct err *e)
 {
 	const struct run_options *o = r->o;

@@ -449,8 +449,8 @@ static int read_request(struct call *c, void *request, struct err *e)
 	return 0;
 }
 
-/* What else stands in a request over HTTP. It is read when the call runs, since none of its copies
- * is to last as long as the connection. */
+/* The input in a request over HTTP. It is read when the call runs, so that no copy lasts as long as
+ * the connection. */
 static int read_input(struct call *c, struct buf *ret, struct err *e)
 {
 	const struct json_val *v;

@@ -127,7 +127,7 @@ static int api_add(struct api *a, const struct api_route *r, struct err *e)
 	return 0;
 }
 
-/* Of rows with the same path and method, the first serves the request. */
+/* The first row with the path and method serves the request. */
 static int api_fill(struct api *a, struct err *e)
 {
 	const struct api_route *r;

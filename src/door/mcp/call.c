@@ -106,7 +106,7 @@ static bool run_asks(struct mcp_run *r)
 	return false;
 }
 
-/* What the client's person said, by the last question of this call. Dismissing it says nothing. */
+/* The person's answer to the last question of this call. Dismissing it is no answer. */
 static int read_said(struct mcp_call *mc, struct op_start *s, struct err *e)
 {
 	struct str id = mcp_call_state(mc);
@@ -219,7 +219,7 @@ static void on_write(void *client, const struct field_table *t, const void *resu
 		run_say(r, t, result);
 }
 
-/* Of a module's tool. */
+/* For the tool of a module. */
 static void run_answer_proxied(struct mcp_run *r, const void *result)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;

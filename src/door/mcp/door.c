@@ -144,7 +144,7 @@ void mcp_door_reload(struct mcp_door *d)
 	mcp_server_changed(d->server, MCP_TOOLS);
 }
 
-/* Of modules that are not there, it has nothing; it is told of that. */
+/* A session gets nothing of modules that are absent, and is told so. */
 static int check_modules(struct str list, struct err *e)
 {
 	for (size_t i = 0; i < list.n; i++) {
@@ -193,7 +193,7 @@ static bool add_text(struct buf *to, const char *text)
 	return buf_add(to, text, strlen(text), &e) == 0;
 }
 
-/* Of what the session has. It is cut where there is no more room. */
+/* The text is about what the session has, and is cut where there is no more room. */
 static const char *session_instructions(void *owner, struct mcp_session *s)
 {
 	struct mcp_door *d = owner;

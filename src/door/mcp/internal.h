@@ -54,7 +54,7 @@ size_t gateway_list(const struct gateway *w, const struct mcp_session *s,
 		    const struct mcp_tool **to, size_t max);
 /* Appends, for a model, what of its modules the session does not have, and why. */
 void gateway_tell(struct gateway *w, const struct mcp_session *s, struct buf *to);
-/* What a list has in place of a tool of the gateway; t itself, if it is none. */
+/* The entry of a list for a tool of the gateway; t itself, if it is no such tool. */
 const struct mcp_tool *gateway_brief(const struct mcp_tool *t);
 void gateway_hold(void *door, const struct mcp_tool *t, bool on);
 /* Not on the loop, which logs it later: why something is not listed. */

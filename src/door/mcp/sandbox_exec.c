@@ -4,7 +4,7 @@
 #include "hub/core/report.h"
 #include "op/exec.h"
 
-/* What a model reads, unless it asks for more; the rest stays for sandbox_exec_output. With this
+/* The most that a model reads unless it asks for more; sandbox_exec_output has the rest. With this
  * much of nothing but control characters, which are escaped twice, it still fits into one message
  * of the protocol. */
 enum { OUTPUT_DEFAULT = 16 << 10, OUTPUT_MAX = 2 << 20 };

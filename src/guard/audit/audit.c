@@ -14,7 +14,7 @@ enum {
 	RETRY_MS = 500,
 	/* Records of calls that were under way when the disk got full. */
 	KEPT_MAX = 8192,
-	/* What the light calls still find, once the others do not. */
+	/* Room that only light calls still find. */
 	LIGHT_BYTES = 1 << 20,
 	ONE_BYTES = 64 << 10,
 	SESSION_NAME = 40,

@@ -13,7 +13,7 @@ static const struct gate_part {
 	{ gate_policy_open, gate_policy_close, gate_policy_reload },
 	{ gate_approval_open, gate_approval_close, gate_approval_reload },
 	{ gate_redact_open, gate_redact_close, gate_redact_reload },
-	/* What has expired is redacted when it is opened. */
+	/* Expired values are redacted when they are opened. */
 	{ gate_question_open, gate_question_close },
 	{ gate_network_open, gate_network_close },
 	{ gate_secret_open, gate_secret_close, gate_secret_reload },

@@ -156,8 +156,8 @@ static const struct principal *unkeyed_find(struct str owner)
 	return NULL;
 }
 
-/* Whose shares of room one uses that belongs to a line: that of its first key, which may have
- * ended. NULL: its own. */
+/* The principal whose room a key of a line uses: the first key of the line, which may have ended.
+ * NULL: its own. */
 static const struct principal *holder_payer(struct gate_identity *id, const struct key_holder *h,
 					    struct str line)
 {
@@ -257,8 +257,8 @@ const struct principal *gate_identify(struct gate *g, struct str token)
 	return h ? &h->who : NULL;
 }
 
-/* What a conversation has made stays when it is deleted. The holder of its token tells whom it
- * worked for, and is made where only an earlier hub had one. */
+/* Sandboxes of a conversation outlive it. The holder of its token tells whom it worked for, and is
+ * made where only an earlier hub had one. */
 static const struct key_holder *holder_of_trashed(const struct gate *g, struct str owner)
 {
 	struct key_holder *h = g->identity ? g->identity->holders : NULL;
@@ -343,7 +343,7 @@ static const struct principal *identity_owner(void *data, struct str owner)
 	return h ? &h->who : p;
 }
 
-/* Of an effect on what a sandbox contains, the scope is execute, also where it destroys that. */
+/* Effects on the contents of a sandbox need the scope execute, destructive ones too. */
 static unsigned scopes_of(const struct op *op)
 {
 	if (op->effect == OP_READ)

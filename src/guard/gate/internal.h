@@ -66,8 +66,8 @@ void gate_names_of(struct gate *g, struct str owner, struct gate_names *ret);
 struct str gate_name_of(struct str owner);
 /* The scopes of what belongs to an owner: none where its key has ended. */
 unsigned gate_owner_scopes(const struct gate *g, struct str owner);
-/* Whose share of requests for approval and of questions an owner uses; STR_NONE: it is the operator
- * itself, who always has room, which its agents have not. data: the gate. Borrowed likewise. */
+/* The owner whose share of approvals and questions is used; STR_NONE: the operator itself, who
+ * always has room, unlike its agents. data: the gate. Borrowed likewise. */
 struct str gate_payer(void *data, struct str owner);
 void gate_start_open(struct gate *g); /* guard/gate/start.c */
 void gate_identity_close(struct gate *g);

@@ -212,7 +212,7 @@ static int gate_policy_check_file(const struct config_file *f, struct err *e)
 	return network_check_file(f, e) < 0 || gate_webhook_check(f, e) < 0 ? -1 : 0;
 }
 
-/* What its tables can't say of a file: what any part would refuse, so that a reload is whole. */
+/* Checks of a file beyond its tables: what any part would refuse, so that a reload is whole. */
 int gate_check_config(const struct config *c, struct err *e)
 {
 	const struct config_file *f = config_file(c);

@@ -68,7 +68,7 @@ int gate_redact_value(struct gate *g, struct str name, struct str value, struct 
 	return redact_value_add(g->redactor, name, value, e);
 }
 
-/* What the hub logs: a path or an id that a client chose, a name, the cause of a failure. */
+/* Redacts log texts: paths and ids that clients chose, names, causes of failures. */
 static void gate_redact_log(void *data, char *text, size_t size)
 {
 	struct gate *g = data;

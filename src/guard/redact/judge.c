@@ -445,7 +445,7 @@ enum {
 	ARMOUR_MAX = 64 << 10,
 };
 
-/* What stands between lines of base64: line ends, also escaped, quotes, signs of comments. */
+/* The bytes between lines of base64: line ends, also escaped, quotes, signs of comments. */
 static bool is_between(char c)
 {
 	return c && strchr(" \t\r\n\\\"',+#>|*:;", c);

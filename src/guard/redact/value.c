@@ -176,7 +176,7 @@ static int speller_url(struct speller *s, struct str value, const char *plain, c
 	return speller_add(s, at, false);
 }
 
-/* What writers of JSON escape beside control characters, the quote and the backslash. */
+/* Characters that writers of JSON escape beside controls, the quote and the backslash. */
 struct json_style {
 	bool slash; /* \/ */
 	bool ascii; /* \uXXXX for what is not ASCII */

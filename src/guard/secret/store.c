@@ -147,8 +147,8 @@ static int store_count(void *data, const char *name, int64_t changed_ms)
 	return 0;
 }
 
-/* What programs that were killed have left of files that they made. One that is at work has its own
- * for a moment only. */
+/* Removes temporary files of programs that were killed. A running one needs its own for a moment
+ * only. */
 static void store_sweep(int at)
 {
 	autofolder struct folder f = folder_at(at, ".");

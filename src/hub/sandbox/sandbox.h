@@ -215,8 +215,8 @@ struct hub_inlets {
 };
 /* to: borrowed until NULL replaces it. Sandboxes of an earlier hub that wait for it are served. */
 void hub_sandboxes_inlets_to(struct hub_sandboxes *all, const struct hub_inlets *to);
-/* Who also wants to hear what a sandbox's network did: as much of it as the registry's events
- * tell. Before the first sandbox; NULL: nobody. kind: "network.denied" and so on; detail: JSON. */
+/* A listener for what the networks of sandboxes do, as the registry's events tell it. To be set
+ * before the first sandbox; NULL: none. kind: "network.denied" and so on; detail: JSON. */
 struct hub_flow {
 	const char *kind;
 	struct str sandbox, owner, detail;
@@ -237,8 +237,8 @@ struct hub_question {
 	uint64_t seq; /* of the sandbox */
 	uint16_t port;
 };
-/* Who can ask one: answers later, or from inside, by hub_sandboxes_answer(). leave: nobody waits
- * any more; ended: nor will, since the sandbox has ended. gone: a sandbox has ended. */
+/* Receives questions of sandboxes, and answers later, or from inside, by hub_sandboxes_answer().
+ * leave: nobody waits any more; ended: since the sandbox has ended. gone: a sandbox has ended. */
 struct hub_asker {
 	void (*ask)(void *data, const struct hub_question *q);
 	void (*leave)(void *data, uint64_t id, bool ended);

@@ -182,7 +182,7 @@ static int compare_entry(void *arg, struct str path, const struct tree_entry *wa
 		     : compare_keep(c, is, &to->is, &to->has_is, e);
 }
 
-/* What is told, with hunks where those are wanted. */
+/* Writes the answer, with hunks where those are wanted. */
 static int compare_tell(struct comparing *c, struct err *e)
 {
 	c->changes = arena_array(&c->memory, c->n, sizeof(*c->changes), e);

@@ -470,7 +470,7 @@ static int resolve_links(struct take *t, struct err *e)
 static int merge_dir(struct take *t, const struct object_id *base, size_t lo, size_t hi,
 		     size_t skip, struct tree_entry *ret, struct err *e);
 
-/* What the changes of one name say together. */
+/* Joins the changes of one name. */
 struct verdict {
 	bool gone; /* what was there before does not count */
 	const struct tree_entry *entry; /* NULL: only something inside it changed */

@@ -1,4 +1,4 @@
-/* What a status of failure means, and what the server says of it. */
+/* Turns a status of failure, and the server's own text, into an error. */
 #include <string.h>
 
 #include "json/document/raw.h"
@@ -41,7 +41,7 @@ static struct str reason_in(struct str text, const struct json_val *v)
 	return text;
 }
 
-/* What a server says of a failure. Pages are for people, and say no more than the status. */
+/* The server's text about a failure. Pages are left out: they say no more than the status. */
 static struct str said_in(struct str text, const struct json_doc *doc)
 {
 	if (doc && json_len(json_root(doc)) > 0)

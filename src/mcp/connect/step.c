@@ -126,7 +126,7 @@ static bool may_step_on(const struct mcp_link *l, const struct mcp_answer *a)
 	}
 }
 
-/* What was refused will be refused again. HTTP+SSE is tried if the URL does not accept a POST. */
+/* Refusals are final. HTTP+SSE is tried if the URL does not accept a POST. */
 static bool step_is_worth(const struct mcp_link *l, const struct step *s)
 {
 	int status = l->fetch ? mcp_fetch_status(l->fetch) : 0;

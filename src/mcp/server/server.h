@@ -166,7 +166,7 @@ static inline bool mcp_choice_empty(const struct mcp_choice *c)
 	return any == 0;
 }
 
-/* Of a client, by its words; STR_NONE: it does not say. */
+/* The client's own word for it; STR_NONE: it does not say. */
 struct mcp_wish {
 	struct str tools, profile, modules, texts;
 };

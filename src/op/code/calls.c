@@ -425,7 +425,7 @@ static int inner_keep(struct code_inner *in, struct err *e)
 	return 0;
 }
 
-/* What can't begin fails as if it had. */
+/* A call that can't begin fails like one that had begun. */
 static void inner_start(struct code_run *r, const struct code_inner *from, const struct op *op,
 			const struct op_sink *sink, size_t memory)
 {

@@ -57,7 +57,7 @@ struct code_workers *place_workers(struct code_place *p);
 struct code_inner; /* a call of this run */
 struct code_import;
 
-/* Of a run. */
+/* For one run. */
 struct code_calls {
 	struct code_inner *first, *over; /* over: their memory is freed by calls_sweep() */
 	unsigned n; /* that are under way */

@@ -55,7 +55,7 @@ static void registering_fail(struct registering *k, const struct err *e)
 
 /* ---- what is kept --------------------------------------------------------------------------- */
 
-/* What holt-js says is hostile: only names are taken. */
+/* holt-js may be hostile: only names are taken from it. */
 static int exports_read(struct call *c, struct str json, struct field_strs *ret, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = json_parse(json, NULL, e);
@@ -150,7 +150,7 @@ static int lost_find(void *arg, struct str owner, struct err *e)
 	return l->owner.p ? 0 : -1;
 }
 
-/* What keys have left that are no more, one of them for each that comes. */
+/* Removes the modules of one key that is gone, each time one is added. */
 static int lost_drop(struct call *c, struct err *e)
 {
 	struct lost l = { call_guard(c), call_arena(c), STR_NONE };

@@ -148,7 +148,7 @@ struct saying {
 
 static int hole_add(struct holes *h, const char *kind, struct buf *to, struct err *e);
 
-/* What stands before a place, then its mark, as far as they are in the part. */
+/* The text before a place, and then its mark, as far as the part has them. */
 static int saying_add(void *data, size_t at, size_t len, const char *kind, struct err *e)
 {
 	struct saying *s = data;
@@ -308,7 +308,7 @@ static const struct mark *lookup_find(const struct lookup *k, const struct redac
 	return found && str_is(x->kind, found->kind) ? found : NULL;
 }
 
-/* What stands there, up to the bracket that ends it on its line, if there is one nearby. */
+/* The text there, up to a bracket nearby that ends it on its line. */
 static struct str mark_text(struct str rest, const struct redact_mark *x)
 {
 	enum { LOOK = 80 };
@@ -394,7 +394,7 @@ static int marks_hidden(const struct marks_text *t, struct redactor *r, struct s
 	return 0;
 }
 
-/* What is between two marks, in the file or in the text. */
+/* The text between two marks, in the file or in the new text. */
 static struct str marks_between(const char *from, const char *to)
 {
 	return (struct str){ from, (size_t)(to - from) };

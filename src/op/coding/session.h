@@ -98,7 +98,7 @@ void coding_fail(struct coding_work *w, const struct err *e);
 /* The call goes on as that of another operation, whose result has the same table: w is over. */
 struct call *coding_leave(struct coding_work *w);
 
-/* What belongs to the conversation, for who runs programs: NULL at first, and freed with the
+/* State of the conversation that the code which runs programs keeps: NULL at first, freed with the
  * conversation by its first member. */
 struct coding_note {
 	void (*free)(struct coding_note *n);

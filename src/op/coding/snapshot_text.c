@@ -1,4 +1,4 @@
-/* What is said of the changes between two trees. */
+/* Describes the changes between two trees. */
 #include <inttypes.h>
 
 #include "base/unified.h"

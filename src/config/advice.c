@@ -2,14 +2,15 @@
 #include "config/docker.h"
 #include "config/package.h"
 
-#include <glob.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config/internal.h"
+#include "config/places.h"
 #include "config/variables.h"
 
 enum { EXPANDED_MAX = 64 << 10 };
@@ -100,47 +101,6 @@ static void advice_path(struct advice *a, const char *what, const char *path)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-static bool advice_runs(const char *folder, size_t n, const char *name, char ret[PATH_MAX])
-{
-	return snprintf(ret, PATH_MAX, "%.*s/%s", (int)n, folder, name) < PATH_MAX &&
-	       access(ret, X_OK) == 0;
-}
-
-/* Where else on this host people keep programs. */
-static bool advice_find(const char *name, char ret[PATH_MAX])
-{
-	static const char *const places[] = {
-		".local/bin",	  ".nvm/versions/node/*/bin",
-		".volta/bin",	  ".bun/bin",
-		".deno/bin",	  ".cargo/bin",
-		".fnm/*/*/*/bin", ".asdf/shims",
-		".pyenv/shims",
-	};
-	const char *home = getenv("HOME"), *path = getenv("PATH");
-	char pattern[PATH_MAX];
-	bool found = false;
-
-	for (; path && *path && !found; path += strspn(path, ":")) {
-		size_t n = strcspn(path, ":");
-
-		found = advice_runs(path, n, name, ret);
-		path += n;
-	}
-	if (!home)
-		home = "";
-	for (size_t i = 0; !found && i < ARRAY_LEN(places); i++) {
-		glob_t g = { .gl_pathc = 0 };
-		int n = snprintf(pattern, sizeof(pattern), "%s/%s/%s", home, places[i], name);
-
-		if (n > 0 && n < (int)sizeof(pattern) && glob(pattern, 0, NULL, &g) == 0) {
-			snprintf(ret, PATH_MAX, "%s", g.gl_pathv[0]);
-			found = true;
-		}
-		globfree(&g);
-	}
-	return found;
-}
-
 /* They fetch packages and images, which the hub does for them. */
 static bool advice_fetches(struct str command)
 {
@@ -166,12 +126,13 @@ static void advice_command(struct advice *a)
 		return;
 	}
 	for (size_t i = 0; a->host && i < ARRAY_LEN(path); i++) {
-		if (advice_runs(path[i], strlen(path[i]), name, at))
+		if (snprintf(at, sizeof(at), "%s/%s", path[i], name) < (int)sizeof(at) &&
+		    access(at, X_OK) == 0)
 			return;
 	}
 	if (!a->host || advice_fetches(a->s->command))
 		return;
-	if (advice_find(name, at) && !advice_has(a, str_of(at)))
+	if (places_find(name, NULL, at, sizeof(at)) && !advice_has(a, str_of(at)))
 		advice_say(a,
 			   "the program \"%.60s\" is not in its sandbox, which has the host's /usr "
 			   "alone: make %.160s the command, and grant its folder (\"read\")",

@@ -269,10 +269,12 @@ static int config_check_owner(int fd, const char *name, struct err *e)
 	return 0;
 }
 
-static int config_load(int fd, const char *name, struct buf *to, struct err *e)
+int config_load(int fd, const char *name, struct buf *to, struct err *e)
 {
 	ssize_t n = 1;
 
+	if (config_check_owner(fd, name, e) < 0)
+		return -1;
 	while (n > 0) {
 		char *at = buf_reserve(to, 4096, e);
 
@@ -304,8 +306,7 @@ struct config *config_open(const char *path, bool must, struct err *e)
 		return NULL;
 	}
 	c->exists = true;
-	if (config_check_owner(fd, c->name, e) < 0 || config_load(fd, c->name, &c->text, e) < 0 ||
-	    config_read(c, e) < 0)
+	if (config_load(fd, c->name, &c->text, e) < 0 || config_read(c, e) < 0)
 		return NULL;
 	return take_ptr(c);
 }

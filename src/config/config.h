@@ -252,8 +252,12 @@ struct config_compat {
 struct config_agent {
 	union {
 		struct str name;
-		struct config_server program; /* as a stdio server; no cwd and nothing of tools */
+		/* as a stdio server; no cwd and nothing of tools */
+		struct config_server program;
 	};
+	/* What it does not say, this preset does (config/agent_preset.h); STR_NONE: none, and then
+	 * it has a command. */
+	struct str preset;
 	struct str auth_method; /* STR_NONE: none */
 	struct field_map options; /* values for options of its sessions, such as mode */
 	uint32_t start_seconds, stall_seconds, cancel_seconds, permission_seconds;
@@ -420,9 +424,10 @@ void config_target_fini(struct config_target *t);
  * around it. text: may be empty. */
 int config_add(struct str text, struct str servers, struct str inputs, struct buf *to,
 	       struct err *e) MUST_USE;
-/* Without this server, which it has. What config_add() has added is gone to the byte, but for
- * inputs. */
-int config_remove(struct str text, struct str name, struct buf *to, struct err *e) MUST_USE;
+/* Without this member of the section `of` (mcpServers, agents), which it has. What config_add() has
+ * added is gone to the byte, but for inputs. */
+int config_remove(struct str text, const char *of, struct str name, struct buf *to,
+		  struct err *e) MUST_USE;
 /* With one rule more in the network of this server, which it has. rule: without quotes. */
 int config_allow(struct str text, struct str name, struct str rule, struct buf *to,
 		 struct err *e) MUST_USE;

@@ -185,12 +185,15 @@ static int edit_cut(const struct edit *d, size_t from, size_t end, struct buf *t
 }
 
 /* Whether the section was made for its only member, as config_insert() does. */
-static bool edit_made(const struct edit *d, struct str section, size_t from, size_t end)
+static bool edit_made(const struct edit *d, const char *name, struct str section, size_t from,
+		      size_t end)
 {
-	static const char open[] = "\n  \"mcpServers\": {", close[] = "\n  }";
-	size_t n = sizeof(open) - 1, in = edit_at(d, section.p) + 1;
+	static const char close[] = "\n  }";
+	size_t in = edit_at(d, section.p) + 1, n;
+	char open[CONFIG_NAME_MAX];
 
-	if (json_len(json_get(json_root(d->doc), "mcpServers")) != 1 || in < n ||
+	n = (size_t)snprintf(open, sizeof(open), "\n  \"%s\": {", name);
+	if (json_len(json_get(json_root(d->doc), name)) != 1 || in < n ||
 	    memcmp(d->text.p + in - n, open, n) != 0 ||
 	    !str_is((struct str){ d->text.p + end, in - 1 + section.n - end }, close))
 		return false;
@@ -201,7 +204,7 @@ static bool edit_made(const struct edit *d, struct str section, size_t from, siz
 	return true;
 }
 
-int config_remove(struct str text, struct str name, struct buf *to, struct err *e)
+int config_remove(struct str text, const char *of, struct str name, struct buf *to, struct err *e)
 {
 	struct json_pointer at = JSON_POINTER_INIT;
 	size_t from, end;
@@ -210,12 +213,13 @@ int config_remove(struct str text, struct str name, struct buf *to, struct err *
 
 	if (edit_init(&d, text, e) < 0)
 		return -1;
-	at = config_at(config_at(at, STR_LIT("mcpServers")), name);
+	at = config_at(at, str_of(of));
+	section = edit_value(&d, at.text);
+	at = config_at(at, name);
 	value = edit_value(&d, at.text);
-	section = edit_value(&d, "/mcpServers");
 	from = edit_name(&d, edit_at(&d, value.p));
 	end = edit_at(&d, value.p) + value.n;
-	if (edit_made(&d, section, from, end)) {
+	if (edit_made(&d, of, section, from, end)) {
 		from = edit_name(&d, edit_at(&d, section.p));
 		end = edit_at(&d, section.p) + section.n;
 	}

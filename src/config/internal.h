@@ -60,5 +60,12 @@ unsigned config_next_line(struct config_lines *l);
 int config_refuse(struct config_reader *r, const struct json_pointer *at, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 
+/* Appends a file, which must be a regular one that nobody but its owner, this user or root, may
+ * write. name: for messages. */
+int config_load(int fd, const char *name, struct buf *to, struct err *e) MUST_USE;
+
+/* Whether it can be the name of a server, an agent or a preset. */
+bool config_is_name(struct str name);
+
 /* Overwrites comments with spaces. */
 int config_strip(char *text, size_t n, size_t *ret_at, struct err *e) MUST_USE;

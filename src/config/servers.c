@@ -106,6 +106,17 @@ bool config_server_name_reserved(struct str name)
 	return false;
 }
 
+bool config_is_name(struct str name)
+{
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		if ((c < 'a' || c > 'z') && (i == 0 || ((c < '0' || c > '9') && c != '-')))
+			return false;
+	}
+	return name.n > 0 && name.n <= CONFIG_SERVER_NAME_MAX;
+}
+
 static int server_check_name(struct config_reader *r, const struct json_pointer *at,
 			     struct str name)
 {
@@ -116,15 +127,10 @@ static int server_check_name(struct config_reader *r, const struct json_pointer 
 	}
 	if (config_server_name_reserved(name))
 		return config_refuse(r, at, "the name is reserved");
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-
-		if ((c < 'a' || c > 'z') && (i == 0 || ((c < '0' || c > '9') && c != '-')))
-			return config_refuse(r, at,
-					     "a name here has a-z, 0-9 and -, with a "
-					     "letter first");
-	}
-	return 0;
+	return config_is_name(name) ? 0
+				    : config_refuse(r, at,
+						    "a name here has a-z, 0-9 and -, with a letter "
+						    "first");
 }
 
 /* Members that only servers of the other kind have. */
@@ -222,8 +228,8 @@ static int server_check_text(void *data, enum config_text what, struct str text,
 static int server_check(struct config_reader *r, const struct json_pointer *at,
 			struct config_server *s, struct config_inputs *in)
 {
-	if (server_check_name(r, at, s->name) < 0 || server_check_kind(r, at, s) < 0 ||
-	    server_check_command(r, at, s) < 0 || server_check_names(r, at, s) < 0)
+	if (server_check_name(r, at, s->name) < 0 || server_check_command(r, at, s) < 0 ||
+	    server_check_names(r, at, s) < 0)
 		return -1;
 	return config_texts(s, server_check_text, in, r->where, r->e);
 }
@@ -241,7 +247,7 @@ int config_check_servers(struct config_reader *r, struct json_pointer at, struct
 
 		s->line = config_next_line(&lines);
 		s->section = "mcpServers";
-		if (server_check(r, &here, s, &f->inputs) < 0)
+		if (server_check_kind(r, &here, s) < 0 || server_check(r, &here, s, &f->inputs) < 0)
 			return -1;
 	}
 	return 0;
@@ -250,6 +256,9 @@ int config_check_servers(struct config_reader *r, struct json_pointer at, struct
 /* ---- agents --------------------------------------------------------------------------------- */
 
 static const struct field agent_fields[] = {
+	FIELD(struct config_agent, preset, .min = 1, .max = CONFIG_SERVER_NAME_MAX,
+	      .doc = "What is known of this agent (holt agent presets): it stands for all that the "
+		     "entry does not say."),
 	CONFIG_PROGRAM_FIELDS(struct config_agent, program.),
 	FIELD_NAMED(struct config_agent, auth_method, "authMethod", .min = 1, .max = 256,
 		    .doc = "The agent's own name for its log-in method, if it needs one."),
@@ -277,13 +286,16 @@ int config_check_agents(struct config_reader *r, struct json_pointer at, struct 
 	struct config_lines lines = config_lines(r, &at);
 
 	for (size_t i = 0; i < f->agents.n; i++) {
-		struct config_server *s = &f->agents.p[i].program;
+		struct config_agent *a = &f->agents.p[i];
+		struct config_server *s = &a->program;
 		struct json_pointer here = config_at(at, s->name);
 
 		s->line = config_next_line(&lines);
 		s->section = "agents";
-		if (!s->command.p)
-			return config_refuse(r, &here, "an agent has a command");
+		if (!s->command.p && !a->preset.p)
+			return config_refuse(r, &here, "an agent has a command or a preset");
+		if (a->preset.p && !config_is_name(a->preset))
+			return config_refuse(r, &here, "preset: it takes the name of a preset");
 		if (server_check(r, &here, s, &f->inputs) < 0)
 			return -1;
 	}

@@ -36,7 +36,7 @@ static struct config *edit_open(const struct verb_input *in, struct err *e)
 
 static int edit_remove(const void *data, struct str text, struct buf *to, struct err *e)
 {
-	return config_remove(text, str_of(data), to, e);
+	return config_remove(text, "mcpServers", str_of(data), to, e);
 }
 
 static int remove_run(const struct verb_input *in, struct err *e)

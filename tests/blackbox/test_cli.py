@@ -249,6 +249,24 @@ def test_run_volume_of_holts_own(holt, folder, who):
     assert os.listdir(f'{folder}/beside') == ['y']
 
 
+def test_run_volume_of_state_in_holts_own(holt, folder, who):
+    """What is below `state` of Holt's folder is for sandboxes; that folder itself, and what a link
+    or ".." in it leads to, is not."""
+    own = f'{folder}/holt'
+    state, env = f'{own}/state', {'HOLT_HOME': own}
+    assert out(holt('auth', 'token', env=env))
+    for path in (state, f'{state}/a', f'{own}/other', f'{own}/other/state'):
+        os.mkdir(path)
+        os.chown(path, who.uid, who.uid)
+    os.symlink('../../token', f'{state}/a/token')
+    os.link(f'{own}/token', f'{own}/other/state/token')
+    refuses_to_show(holt, env, own, state, f'{state}/../token', f'{state}/a/..', f'{own}/other',
+                    f'{own}/other/state', f'{own}/other/state/token')
+    refuses_to_show(holt, env, f'{state}/a/token', why=b'is a link')
+    out(holt('run', '-v', f'{state}/a:/mnt/x:rw-all', '--', 'touch', '/mnt/x/y', env=env))
+    assert sorted(os.listdir(f'{state}/a')) == ['token', 'y']
+
+
 def test_run_volume_of_a_file(holt, folder):
     assert out(holt('run', '-v', f'{folder}/f:/etc/one', '--', 'cat', '/etc/one')) == 'host\n'
 

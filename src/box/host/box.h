@@ -29,6 +29,7 @@
 #include "box/wire/file_types.h"
 #include "box/wire/limits.h"
 #include "box/wire/how.h"
+#include "box/wire/state.h"
 
 struct box;
 struct sandbox;

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "box/wire/state.h"
 
 /* More levels than any path has; a deeper tree counts as closed. */
 enum { LEVELS_MAX = 4096 };
@@ -91,6 +93,18 @@ static int open_nearest(int root, const char *path, bool *ret_there)
 	return fd;
 }
 
+/* Whether an open file stands below the folder of state in a closed folder; dir: its directory. */
+static bool is_state(const char *path, int root, int dir)
+{
+	char at[WIRE_PATH_MAX + sizeof("/" BOX_STATE)];
+	autoclose int fd = -1;
+	struct stat st;
+
+	snprintf(at, sizeof(at), "%s/" BOX_STATE, path);
+	fd = open_below(root, at, O_DIRECTORY | O_NOFOLLOW, RESOLVE_IN_ROOT);
+	return fd >= 0 && fstat(fd, &st) == 0 && stands_in(dir, &st);
+}
+
 /* Whether `path` forbids to give the open file fd, whose status is `asked`; dir: its directory. */
 static bool meets(const char *path, int root, int fd, int dir, const struct stat *asked)
 {
@@ -104,7 +118,8 @@ static bool meets(const char *path, int root, int fd, int dir, const struct stat
 		return true;
 	if (nearest < 0 || fstat(nearest, &st) < 0 || stands_in(nearest, asked))
 		return true;
-	return there && stands_in(S_ISDIR(asked->st_mode) ? fd : dir, &st);
+	return there && stands_in(S_ISDIR(asked->st_mode) ? fd : dir, &st) &&
+	       !is_state(path, root, dir);
 }
 
 int closed_check(const char paths[WIRE_CLOSED_MAX][WIRE_PATH_MAX], int root, int fd, int dir,

@@ -6,6 +6,9 @@
  *
  * A file or folder is closed if it is such a folder, is in one, or contains one, through any links
  * and names. A folder that does not exist yet counts as where it would be.
+ *
+ * What is below the folder BOX_STATE (box/wire/state.h) of such a folder is not closed, but that
+ * folder itself is: there the hub keeps what agents write in their sandboxes.
  */
 #include "base/err.h"
 #include "box/wire/wire.h"

@@ -17,11 +17,11 @@
  * `docker run IMAGE` is an image already: that of the store that has its name, or else what `holt
  * images pull` gets. Its record is what the store says of it.
  */
+#include <uv.h>
+
 #include "base/hash.h"
 #include "config/package.h"
 #include "hub/image/images.h"
-
-struct hub;
 
 /* Texts are the publisher's: untrusted. */
 struct package_record {
@@ -61,7 +61,9 @@ int package_wanted(const struct config_server *s, struct buf *to, struct err *e)
 
 struct package_fetch;
 struct package_fetch_spec {
-	struct hub *hub;
+	uv_loop_t *loop;
+	const char *images; /* the path of the store; borrowed until on_done */
+	const char *image; /* the name that it gets; NULL: one of PACKAGE_IMAGES */
 	const struct config *config; /* of server; borrowed for the call, as is server */
 	const struct config_server *server;
 	const char *const *options; /* of `holt build`, ending with NULL; borrowed until on_done */

@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "modules/guests.h"
-#include "hub/core/hub.h"
 #include "modules/package.h"
 #include "net/wire/rule.h"
 #include "modules/registry.h"
@@ -29,6 +28,7 @@ struct package_fetch {
 	struct package_fetch_spec spec;
 	struct verb_run *build; /* NULL: not started yet */
 	struct config_package entry; /* of name and version only the texts below */
+	char config[PATH_MAX]; /* the operator's file; "": none */
 	char folder[PATH_MAX]; /* "": not made yet */
 	char image[IMAGE_NAME_MAX + 1]; /* the name that it gets */
 	char what[CONFIG_PACKAGE_NAME_MAX + CONFIG_PACKAGE_VERSION_MAX + 16]; /* "npm NAME@V" */
@@ -188,7 +188,7 @@ static int fetch_write_authority(const struct package_fetch *f, struct err *e)
 /* Beside the images, by the module's name: what a killed hub has left there is replaced. */
 static int fetch_folder(struct package_fetch *f, struct err *e)
 {
-	const char *images = hub_images(f->spec.hub), *slash = strrchr(images, '/');
+	const char *images = f->spec.images, *slash = strrchr(images, '/');
 	int n = snprintf(f->folder, sizeof(f->folder), "%.*s/packages",
 			 slash ? (int)(slash - images) : 0, images);
 
@@ -387,20 +387,19 @@ static int fetch_build(struct package_fetch *f, struct err *e)
 			return err_set(e, ERR_LIMIT, "the hub has too many services");
 		words[n++] = f->spec.options[i];
 	}
-	if (config_path(f->spec.config)) {
+	if (*f->config) {
 		words[n++] = "--config";
-		words[n++] = config_path(f->spec.config);
+		words[n++] = f->config;
 	}
 	words[n++] = f->folder;
-	f->build = verb_run_start(hub_loop(f->spec.hub), words, FETCH_SECONDS, fetch_on_built, f,
-				  e);
+	f->build = verb_run_start(f->spec.loop, words, FETCH_SECONDS, fetch_on_built, f, e);
 	return f->build ? 0 : -1;
 }
 
 /* As docker does: an image of the store that has the name, or else what the registry has. */
 static int fetch_image(struct package_fetch *f, struct err *e)
 {
-	AUTO(images_close) struct images *s = images_look(hub_images(f->spec.hub), e);
+	AUTO(images_close) struct images *s = images_look(f->spec.images, e);
 	autoimage struct image found = { .record = { .bytes = 0 } };
 	struct err none = ERR_INIT;
 	char reference[CONFIG_PACKAGE_NAME_MAX + 1];
@@ -414,7 +413,7 @@ static int fetch_image(struct package_fetch *f, struct err *e)
 		return -1;
 	*e = (struct err)ERR_INIT;
 	here = s && !f->entry.pulls && images_find(s, str_of(reference), &found, &none) == 0;
-	f->build = verb_run_start(hub_loop(f->spec.hub), here ? inspect : pull, FETCH_SECONDS,
+	f->build = verb_run_start(f->spec.loop, here ? inspect : pull, FETCH_SECONDS,
 				  fetch_on_built, f, e);
 	return f->build ? 0 : -1;
 }
@@ -467,8 +466,8 @@ static int fetch_look_up(struct package_fetch *f, struct err *e)
 		if (net_is_service(str_of(host)) ||
 		    net_rule_parse(str_of(host), true, &r, &none) < 0 || r.kind != NET_RULE_NAME)
 			continue;
-		if (uv_getaddrinfo(hub_loop(f->spec.hub), &f->lookup, fetch_on_address, r.host,
-				   NULL, &hints) == 0)
+		if (uv_getaddrinfo(f->spec.loop, &f->lookup, fetch_on_address, r.host, NULL,
+				   &hints) == 0)
 			return 0;
 	}
 	return f->cancelled ? err_set(e, ERR_CANCELLED, "Holt is shutting down")
@@ -485,12 +484,17 @@ struct package_fetch *package_fetch_start(const struct package_fetch_spec *spec,
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	f->spec = *spec;
 	f->package_mb = config_file(spec->config)->modules.package_mb;
+	if (config_exists(spec->config) && config_path(spec->config))
+		snprintf(f->config, sizeof(f->config), "%s", config_path(spec->config));
 	rc = config_package_read(spec->server, &f->entry, e);
 	if (rc == 0)
 		rc = err_set(e, ERR_BUG, "the entry runs no package");
 	id_make(id, "p");
-	snprintf(f->image, sizeof(f->image), PACKAGE_IMAGES "%.*s:%s", STR_ARG(spec->server->name),
-		 id);
+	if (spec->image)
+		snprintf(f->image, sizeof(f->image), "%s", spec->image);
+	else
+		snprintf(f->image, sizeof(f->image), PACKAGE_IMAGES "%.*s:%s",
+			 STR_ARG(spec->server->name), id);
 	snprintf(f->what, sizeof(f->what), "%s %.*s%s%.*s",
 		 rc > 0 ? config_package_kind_names[f->entry.kind] : "", STR_ARG(f->entry.name),
 		 f->entry.version.p && f->entry.kind == CONFIG_NPM ? "@" : "",

@@ -143,7 +143,8 @@ static void packages_on_fetched(void *owner, const char *image, const struct err
 
 int upstream_fetch_start(struct upstream *u, struct upstream_fetching *f, struct err *e)
 {
-	const struct package_fetch_spec spec = { .hub = u->all->hub,
+	const struct package_fetch_spec spec = { .loop = u->all->loop,
+						 .images = hub_images(u->all->hub),
 						 .config = u->config,
 						 .server = u->server,
 						 .options = u->all->build,

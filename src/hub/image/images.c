@@ -318,6 +318,16 @@ int images_set_name(const struct images *s, struct str name, struct str digest, 
 	return rc;
 }
 
+int images_tag(struct images *s, struct str name, struct str digest, struct err *e)
+{
+	autoclose int lock = images_lock(s, e);
+	char full[IMAGE_NAME_MAX + 1];
+
+	return lock < 0 || image_name(name, full, e) < 0
+		     ? -1
+		     : images_set_name(s, str_of(full), digest, e);
+}
+
 /* ---- finding --------------------------------------------------------------------------------- */
 
 static int by_digest(const void *a, const void *b)

@@ -168,6 +168,9 @@ typedef int (*images_kept_fn)(const char *digest, struct err *e);
 /* From now on, images_remove() and images_prune() keep those. */
 void images_keep_by(struct images *s, images_kept_fn kept);
 
+/* The name (as of image_name()) is from now on that of this image, which the store has. */
+int images_tag(struct images *s, struct str name, struct str digest, struct err *e) MUST_USE;
+
 /* Removes a name, and with its last name the image; a digest removes the image with all names.
  * ERR_CONFLICT while sandboxes use the image, or it is kept: then nothing is removed. */
 int images_remove(struct images *s, struct str name, struct err *e) MUST_USE;

@@ -15,7 +15,13 @@ command -v npm >/dev/null || {
 	if test -e scripts; then
 		found=$(cat package.holt.json)
 		npm rebuild --no-audit --no-fund >&2
-		printf '%s' "$found" >package.holt.json
+		# A script may have put a native program in the place of what was there.
+		printf '%s' "$found" | node -e '
+			const fs = require("fs"), p = JSON.parse(fs.readFileSync(0, "utf8"));
+			const file = p.program[p.program.length - 1], head = Buffer.alloc(4);
+			fs.readSync(fs.openSync(file, "r"), head, 0, 4, 0);
+			if (head.toString("latin1", 1) === "ELF") p.program = [file];
+			fs.writeFileSync("package.holt.json", JSON.stringify(p));'
 	fi
 	rm -rf fetch_npm.sh npm.js .npmrc ca.pem scripts /tmp/npm
 	exit

@@ -15,7 +15,7 @@
 
 enum {
 	STOP_MS = 500,
-	ARENA_MAX = 64 << 10,
+	ARENA_MAX = 256 << 10,
 	PORT_DIGITS = 12,
 };
 
@@ -42,6 +42,7 @@ static void agent_on_timer_closed(uv_handle_t *h)
 		free(a->hosts[i]);
 	give_free(a->give);
 	buf_fini(&a->say.text);
+	agent_presets_free(a->presets);
 	arena_fini(&a->arena);
 	free(a);
 	all->live--;
@@ -544,9 +545,9 @@ static int agent_folders(struct agent *a, struct err *e)
 	if (!a->cwd)
 		return -1;
 	if (dir.n) {
-		a->workspace = (struct volume){ str_of(a->cwd), str_of(a->cwd), VOLUME_RW, false };
-		a->place.more = &a->workspace;
-		a->place.n_more = 1;
+		a->volumes[a->place.n_more++] = (struct volume){ str_of(a->cwd), str_of(a->cwd),
+								 VOLUME_RW, false };
+		a->place.more = a->volumes;
 	}
 	return 0;
 }
@@ -562,10 +563,11 @@ static struct agent *agent_new(struct agents *all, struct conversation *t, struc
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
-	*a = (struct agent){ .all = all, .conversation = t, .conf = conf };
+	*a = (struct agent){ .all = all, .conversation = t };
 	a->say.text = BUF_INIT(AGENT_SAY_MAX);
 	arena_init(&a->arena, ARENA_MAX);
-	if (agent_folders(a, e) < 0) {
+	if (agent_fill(a, conf, e) < 0 || agent_folders(a, e) < 0) {
+		agent_presets_free(a->presets);
 		arena_fini(&a->arena);
 		free(a);
 		return NULL;
@@ -573,7 +575,7 @@ static struct agent *agent_new(struct agents *all, struct conversation *t, struc
 	a->config = config_ref(all->config);
 	a->texts = (struct texts){ .of = all->place,
 				   .config = a->config,
-				   .server = &conf->program,
+				   .server = &a->conf->program,
 				   .on_texts = agent_on_texts,
 				   .owner = a };
 	a->place.texts = &a->texts;

@@ -4,6 +4,7 @@
 
 #include "agents/acp/acp.h"
 #include "agents/agent.h"
+#include "config/agent_preset.h"
 #include "mcp/connect/program.h"
 
 enum {
@@ -53,11 +54,12 @@ struct agent {
 	struct agents *all;
 	struct conversation *conversation; /* NULL: nobody wants it any more */
 	struct config *config; /* a reference, for conf */
-	const struct config_agent *conf;
+	const struct config_agent *conf; /* with what its preset says, where it has one */
+	struct agent_presets *presets; /* what conf borrows from; NULL */
 	struct texts texts;
 	struct program_sandbox place;
 	struct net_rule hub; /* the hub, as a service of its sandbox */
-	struct volume workspace;
+	struct volume volumes[VOLUMES_MAX]; /* the workspace, and its state */
 	/* Its program: one of both; none: not yet, or no more. */
 	struct mcp_program *program;
 	struct mcp_child *child;
@@ -132,6 +134,11 @@ void agent_last_words(struct agent *a, struct err *e);
 void agent_on_refused(void *owner, const struct nw_flow *f);
 /* A message of it was dropped. */
 void agent_on_dropped(struct agent *a, const struct err *why);
+
+/* ---- preset.c: what its entry leaves to its preset ------------------------------------------- */
+
+/* Sets conf, presets, and adds folders of its state to its sandbox. */
+int agent_fill(struct agent *a, const struct config_agent *conf, struct err *e) MUST_USE;
 
 /* ---- agents.c ------------------------------------------------------------------------------- */
 

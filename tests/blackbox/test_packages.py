@@ -30,7 +30,8 @@ def test_what_is_installed(installed):
     """A helper each, a page of the manual for each verb's help, and what the shells load."""
     names = {os.path.basename(path) for path in installed}
     assert names >= {'holt', 'holt-warden', 'holt-init', 'holt-pack', 'holt-egress', 'holt-js',
-                     'holt-call', 'holt.py', 'holt.service', 'holt.socket', 'config.schema.json'}
+                     'holt-call', 'holt.py', 'holt.service', 'holt.socket', 'config.schema.json',
+                     'agent.schema.json'}
     ends = {'bash-completion/completions/holt.bash', 'zsh/site-functions/_holt',
             'fish/vendor_completions.d/holt.fish'}
     assert not {end for end in ends if not any(path.endswith('/' + end) for path in installed)}

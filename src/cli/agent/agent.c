@@ -1,14 +1,40 @@
 /* `holt agent`: coding agents of others, which run in sandboxes. A file and a row a word. */
-#include "cli/common/verb.h"
+#include "cli/agent/agent.h"
 
-extern const struct verb agent_acp_verb;
-static const struct verb *const words[] = { &agent_acp_verb, NULL };
+#include "cli/common/home.h"
+
+int agent_file_open(struct agent_file *f, const char *said, struct err *e)
+{
+	char path[PATH_MAX];
+	bool must;
+
+	*f = (struct agent_file){ NULL, NULL };
+	if (home_config(said, path, &must, e) < 0)
+		return -1;
+	f->config = config_open(path, must, e);
+	f->presets = f->config ? agent_presets_read(path, e) : NULL;
+	return f->presets ? 0 : -1;
+}
+
+void agent_file_fini(struct agent_file *f)
+{
+	agent_presets_free(f->presets);
+	config_unref(f->config);
+	*f = (struct agent_file){ NULL, NULL };
+}
+
+extern const struct verb agent_presets_verb, agent_add_verb, agent_ls_verb, agent_rm_verb,
+	agent_update_verb, agent_doctor_verb, agent_acp_verb;
+static const struct verb *const words[] = {
+	&agent_presets_verb, &agent_add_verb, &agent_ls_verb,  &agent_doctor_verb,
+	&agent_update_verb,  &agent_rm_verb,  &agent_acp_verb, NULL,
+};
 
 const struct verb agent_verb = {
 	.name = "agent",
 	.usage = "WORD [OPTION...]",
 	.doc = "Run coding agents, such as Claude Code and Codex, in sandboxes.",
-	.page = "holt-conversations",
+	.page = "holt-agent",
 	.options = &verb_bare,
 	.size = sizeof(struct verb_options),
 	.words = words,

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "box/probe/probe.h"
-#include "cli/verbs/finding.h"
+#include "cli/common/finding.h"
 #include "cli/verbs/trial.h"
 
 /*

@@ -1,13 +1,8 @@
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/wait.h>
 
-#include "base/clock.h"
 #include "base/library.h"
-#include "cli/verbs/finding.h"
+#include "cli/common/program.h"
+#include "cli/common/finding.h"
 #include "cli/verbs/trial.h"
 
 /*
@@ -15,7 +10,7 @@
  * loads; a sandbox is made, runs a program and is removed. One line each.
  */
 
-enum { FINDINGS_MAX = 32, DETAIL_MAX = 256, LINE_BYTES = 64, HELPER_MS = 5000 };
+enum { FINDINGS_MAX = 32, DETAIL_MAX = 256 };
 
 static const char *const helpers[] = {
 	"holt-warden", "holt-init", "holt-pack", "holt-egress", "holt-js", "inside/holt-call",
@@ -78,63 +73,15 @@ __attribute__((format(printf, 4, 5))) static void self_check_add(struct self_che
 
 /* ---- helpers ------------------------------------------------------------------------------- */
 
-/* The first line that it says, or what it had said when its time was over. */
-static void helper_read(int fd, char line[LINE_BYTES])
-{
-	uint64_t until = clock_ns() + HELPER_MS * 1000000ull, now;
-	size_t n = 0;
-
-	while (n < LINE_BYTES - 1 && (now = clock_ns()) < until) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		ssize_t got;
-
-		if (poll(&p, 1, (int)((until - now) / 1000000) + 1) <= 0)
-			continue;
-		got = read(fd, line + n, LINE_BYTES - 1 - n);
-		if (got <= 0)
-			break;
-		n += (size_t)got;
-	}
-	line[n] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-}
-
-/* The helper's answer to --version; its standard input is empty. */
-static int helper_ask(const char *path, char line[LINE_BYTES], struct err *e)
-{
-	char *argv[] = { (char *)(uintptr_t)path, (char *)(uintptr_t) "--version", NULL };
-	posix_spawn_file_actions_t actions;
-	int ends[2], failed;
-	pid_t pid;
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_sys(e, errno, "pipe");
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	failed = posix_spawn(&pid, path, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(ends[1]);
-	if (!failed) {
-		helper_read(ends[0], line);
-		kill(pid, SIGKILL); /* it has said all that it will */
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	close(ends[0]);
-	return failed ? err_sys(e, failed, "run it") : 0;
-}
-
 static void check_helper(struct self_check *s, const char *folder, const char *helper)
 {
 	const char *slash = strrchr(helper, '/'), *name = slash ? slash + 1 : helper;
-	char path[PATH_MAX], line[LINE_BYTES] = "", want[LINE_BYTES];
+	char path[PATH_MAX], line[PROGRAM_VERSION_MAX] = "", want[PROGRAM_VERSION_MAX];
 	struct err e = ERR_INIT;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, helper);
 	snprintf(want, sizeof(want), "%s %s", name, HOLT_VERSION);
-	if (helper_ask(path, line, &e) < 0)
+	if (program_version(path, line, &e) < 0)
 		self_check_add(s, name, false, "%s", e.msg);
 	else if (strcmp(line, want) == 0)
 		self_check_add(s, name, true, "%s", HOLT_VERSION);
@@ -146,7 +93,7 @@ static void check_helper(struct self_check *s, const char *folder, const char *h
 
 static void check_helpers(struct self_check *s)
 {
-	char folder[PATH_MAX - LINE_BYTES], path[PATH_MAX];
+	char folder[PATH_MAX - PROGRAM_VERSION_MAX], path[PATH_MAX];
 	struct err e = ERR_INIT;
 	bool there;
 

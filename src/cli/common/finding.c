@@ -1,4 +1,4 @@
-#include "cli/verbs/finding.h"
+#include "cli/common/finding.h"
 
 #include <langinfo.h>
 #include <locale.h>

@@ -403,6 +403,16 @@ def test_hostile_texts(hub):
     assert os.path.lexists(f'{dst}/\x1b]0;title\x07')
 
 
+def test_a_diff_that_is_too_large(hub):
+    """Its names are shown."""
+    dst = hub.folder('large-dst')
+    hub.revision('large', 'large-src', {'f': 'x\n' * (9 << 20), 'g': 'g\n'})
+    done = hub.applied('large', dst)
+    assert done.stdout == (b'The changes are too large to be shown. These files have some:\n'
+                           b'A\tf\nA\tg\n'), done
+    assert sorted(tree(dst)) == [b'f', b'g']
+
+
 def test_the_question(hub):
     dst = hub.folder('question-dst')
     hub.revision('question', 'question-src', {'f': '1\n'})

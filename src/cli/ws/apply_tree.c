@@ -14,7 +14,6 @@ enum {
 	SAID_MAX = 64 << 10,
 	SHOWN_MAX = 16 << 20,
 	LEFT_OUT_TOLD = 50,
-	ROW_HEAD = 8, /* words of `diff-tree --raw` before the path */
 };
 static const char config[] = "[user]\n\tname = Holt\n\temail = holt@localhost\n"
 			     "[core]\n\tfsync = all\n\tfsyncMethod = batch\n\tprotectNTFS = no\n"
@@ -409,20 +408,31 @@ int apply_plan(struct apply *a, const struct apply_id *base, const struct apply_
 	return result < 0 || a->conflicts ? result : plan_ops(a, e);
 }
 
+/* form: as git has it, "-p" or "--name-status". */
+static int show_read(const struct apply *a, const char *form, struct buf *to, struct err *e)
+{
+	const char *const words[] = {
+		"diff-tree", "-r",	    form, "--no-ext-diff", "--no-textconv", "--no-renames",
+		a->here.hex, a->result.hex, NULL
+	};
+
+	return tree_git(a, words, STR_NONE, 0, to, e);
+}
+
 int apply_show(const struct apply *a, struct err *e)
 {
-	const char *words[] = {
-		"diff-tree",	 "-r",		 a->here.hex, a->result.hex, "--no-ext-diff",
-		"--no-textconv", "--no-renames", "-p",	      NULL
-	};
-	autobuf struct buf said = BUF_INIT(SHOWN_MAX), names = BUF_INIT(SHOWN_MAX);
-	int result = tree_git(a, words, STR_NONE, 0, &said, e);
+	autobuf struct buf patch = BUF_INIT(SHOWN_MAX), names = BUF_INIT(NAMES_MAX);
+	struct err why = ERR_INIT;
+	int result = show_read(a, "-p", &patch, &why);
 
-	if (result < 0 && e->code == ERR_TOO_LARGE) {
-		words[7] = "--name-status";
-		result = tree_git(a, words, STR_NONE, 0, &names, e);
-		puts("holt: the changes are too large to be shown");
+	if (result == 0) {
+		safe_text(stdout, buf_str(&patch), 0);
+	} else if (why.code == ERR_TOO_LARGE) {
+		puts("The changes are too large to be shown. These files have some:");
+		result = show_read(a, "--name-status", &names, e);
+		safe_text(stdout, buf_str(&names), 0);
+	} else {
+		*e = why;
 	}
-	safe_text(stdout, buf_str(result == 0 && names.n ? &names : &said), 0);
 	return result;
 }

@@ -658,5 +658,17 @@ static void agent_driver_options(void *data, struct conversation *t)
 		agent_options_start(a);
 }
 
+static bool agent_driver_part(void *data, struct conversation *t, struct conversation_part *ret)
+{
+	const struct agent *a = *conversation_driver_state(t);
+
+	if (!a || a->say.text.n == 0)
+		return false;
+	*ret = (struct conversation_part){ agent_say_type(a), buf_str(&a->say.text),
+					   a->say.pieces };
+	return true;
+}
+
 const struct conversation_driver agent_driver = { agent_driver_start, agent_driver_cancel,
-						  agent_driver_close, agent_driver_options };
+						  agent_driver_close, agent_driver_options,
+						  agent_driver_part };

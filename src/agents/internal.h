@@ -37,6 +37,7 @@ struct agent_say {
 	struct buf text;
 	enum acp_update_kind kind;
 	char message_id[ACP_ID_MAX + 1];
+	unsigned pieces; /* that were shown live */
 };
 
 /* What it has told of a tool call, as JSON; NULL: nothing. */
@@ -147,6 +148,8 @@ void agents_try_close(struct agents *all);
 /* ---- say.c: what it reports becomes events -------------------------------------------------- */
 
 void agent_update(struct agent *a, const struct acp_update *u);
+/* The type of the event that it is saying. */
+const char *agent_say_type(const struct agent *a);
 /* The message that it has begun is whole. */
 void agent_say_end(struct agent *a);
 /* Puts its mode into the record. */

@@ -33,12 +33,20 @@ void agent_event(struct agent *a, const char *type, struct json_writer *w, struc
 
 /* ---- messages and thoughts ------------------------------------------------------------------ */
 
-static void write_say(struct json_writer *w, const struct agent *a, struct str text)
+const char *agent_say_type(const struct agent *a)
+{
+	return a->say.kind == ACP_THOUGHT ? "agent_thought" : "agent_message";
+}
+
+/* piece: which one of a message text is; 0: it is the whole. */
+static void write_say(struct json_writer *w, const struct agent *a, struct str text, unsigned piece)
 {
 	json_write_object(w);
 	json_put_str(w, "text", text);
 	if (a->say.message_id[0])
 		json_put_text(w, "message_id", a->say.message_id);
+	if (piece)
+		json_put_uint(w, "piece", piece);
 	json_write_object_end(w);
 }
 
@@ -49,9 +57,10 @@ void agent_say_end(struct agent *a)
 
 	if (a->say.text.n == 0 || !a->conversation)
 		return;
-	write_say(&w, a, buf_str(&a->say.text));
+	write_say(&w, a, buf_str(&a->say.text), 0);
 	a->say.text.n = 0;
-	agent_event(a, a->say.kind == ACP_THOUGHT ? "agent_thought" : "agent_message", &w, &b);
+	a->say.pieces = 0;
+	agent_event(a, agent_say_type(a), &w, &b);
 }
 
 static void say_live(struct agent *a, struct str text)
@@ -60,7 +69,7 @@ static void say_live(struct agent *a, struct str text)
 	struct json_writer w = json_writer(&b);
 	struct err e;
 
-	write_say(&w, a, text);
+	write_say(&w, a, text, ++a->say.pieces);
 	if (json_write_done(&w, &e) == 0)
 		conversation_live(a->conversation,
 				  a->say.kind == ACP_THOUGHT ? "agent_thought_chunk"

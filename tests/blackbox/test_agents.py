@@ -1023,6 +1023,26 @@ def test_a_flood_of_modes(hub):
     assert changes < 50 and hub.of(one)['current_mode_id'] == 'mode-299', changes
 
 
+def test_who_joins_late(hub):
+    """Gets what was said of a message before, and knows which pieces are in that."""
+    one = hub.talk()
+    after = hub.begin(one, ['say', 'first ', 'second '], ['sleep', 60])
+    page = until(lambda: (now := hub.of(one, f'/events?after_seq={after}')).get('partial') and now,
+                 what='what it says')
+    assert page['partial'] == {'type': 'agent_message', 'text': 'first second ', 'piece': 2}
+    assert 'partial' not in hub.of(one, '/events?before_seq=2')
+    with following_events(hub, f'/api/sessions/{one}/events?follow=true') as following:
+        while (event := following())['type'] != 'live':
+            assert event['type'] != 'agent_message'
+        assert event['live'] == 'agent_message_chunk'
+        assert event['data'] == {'text': 'first second ', 'piece': 2, 'joined': True}
+        hub.of(one, '/cancel', 'POST', {})
+        while (event := following())['type'] != 'agent_message':
+            pass
+        assert event['data']['text'] == 'first second '
+    assert 'partial' not in hub.of(one, '/events')
+
+
 def test_what_comes_behind_a_turn(hub):
     """Stands before the next prompt, and is no part of its answer."""
     one = hub.talk()

@@ -8,7 +8,7 @@ export const ROWS_MAX = 2000;
 // read(query): a page of the log, { events, has_more }. draw(): something is new.
 export function eventsOf(read, draw) {
 	// more: older ones are in the log; cut: newer ones are, since older ones took their place here.
-	const s = { events: [], live: new Map(), more: false, cut: false, problem: null };
+	const s = { events: [], live: new Map(), pieces: new Map(), more: false, cut: false, problem: null };
 	let busy = false;
 	let again = false; // what is being read may not have all
 	let over = false;
@@ -21,6 +21,7 @@ export function eventsOf(read, draw) {
 			if (!s.cut && e.seq > (last() ?? 0))
 				s.events.push(e);
 			s.live.delete(e.type);
+			s.pieces.delete(e.type);
 		}
 		if (s.events.length > ROWS_MAX) {
 			s.events = s.events.slice(-ROWS_MAX);
@@ -45,6 +46,10 @@ export function eventsOf(read, draw) {
 				if (after === undefined)
 					s.more = page.has_more;
 				take(page.events);
+				if (page.partial) { // what came before this page was open
+					s.live.set(page.partial.type, page.partial.text.slice(-LIVE_MAX));
+					s.pieces.set(page.partial.type, page.partial.piece);
+				}
 				more = after !== undefined && page.events.length === PAGE;
 			}
 			s.problem = null;
@@ -65,7 +70,7 @@ export function eventsOf(read, draw) {
 		if (kind === 'live') {
 			// What is no piece of a text is in no row.
 			const whole = type?.endsWith('_chunk') && type.slice(0, -'_chunk'.length);
-			if (whole)
+			if (whole && !(data?.piece <= s.pieces.get(whole)))
 				s.live.set(whole, ((s.live.get(whole) ?? '') + (data?.text ?? '')).slice(-LIVE_MAX));
 		} else if (kind === 'event' && data && !s.cut && seq === (last() ?? 0) + 1)
 			take([{ seq, type, timestamp, data }]);

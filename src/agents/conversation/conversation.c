@@ -348,6 +348,13 @@ int conversation_set_options(struct conversation *t, const struct conversation_r
 	return 0;
 }
 
+bool conversation_part(struct conversation *t, struct conversation_part *ret)
+{
+	const struct conversation_drive *d = conversation_drive_of(t);
+
+	return d && t->driver_state && d->driver->part(d->data, t, ret);
+}
+
 static const struct queue_item *conversation_failed_prompt(const struct conversation *t)
 {
 	for (size_t i = 0; t->queue && i < queue_count(t->queue); i++) {

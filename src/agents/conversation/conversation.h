@@ -143,6 +143,16 @@ int conversation_append(struct conversation *t, const char *type, struct str dat
 /* Only for those who watch now, such as a piece of a message whose whole is appended later. */
 void conversation_live(struct conversation *t, const char *type, struct str data);
 
+/* The beginning of an event that is not in the log yet. */
+struct conversation_part {
+	const char *type; /* "agent_message" or "agent_thought" */
+	struct str text; /* so far; borrowed until the loop's next turn */
+	unsigned piece; /* the number of its last piece that was live */
+};
+
+/* What its agent is saying, for those who begin to watch now. False: nothing. */
+bool conversation_part(struct conversation *t, struct conversation_part *ret);
+
 /* For events_read(). Borrowed until the loop's next turn. */
 struct events *conversation_events(struct conversation *t, struct err *e) MUST_USE;
 
@@ -184,6 +194,8 @@ struct conversation_driver {
 	void (*close)(void *data, struct conversation *t);
 	/* The options that its record wants are others. */
 	void (*options)(void *data, struct conversation *t);
+	/* False: there is none. */
+	bool (*part)(void *data, struct conversation *t, struct conversation_part *ret);
 };
 
 /* From here on conversations with this agent are driven so. driver: borrowed until it is replaced;

@@ -9,6 +9,7 @@
 #include "call/aside.h"
 #include "call/guard.h"
 #include "json/document/raw.h"
+#include "json/document/put.h"
 #include "op/conversation/conversation.h"
 
 enum {
@@ -68,8 +69,22 @@ static const struct field event_fields[] = {
 #undef V
 const struct field_table history_event_table = FIELD_TABLE(struct history_event, event_fields);
 
+struct history_part {
+	struct str type, text;
+	uint32_t piece;
+};
+static const struct field part_fields[] = {
+	FIELD(struct history_part, type, .flags = FIELD_REQUIRED, .doc = "Type of the event."),
+	FIELD(struct history_part, text, .flags = FIELD_REQUIRED, .doc = "Its text so far."),
+	FIELD(struct history_part, piece, .flags = FIELD_REQUIRED,
+	      .doc = "Number of its last piece: those that follow have higher ones."),
+};
+static const struct field_table part_table = FIELD_TABLE(struct history_part, part_fields);
+
 #define V struct history_view
 struct history_view {
+	struct history_part partial;
+	bool has_partial;
 	struct {
 		struct history_event *p;
 		size_t n;
@@ -89,6 +104,8 @@ static const struct field view_fields[] = {
 	      .doc = "Number of events in the conversation."),
 	FIELD(V, has_more, .flags = FIELD_REQUIRED,
 	      .doc = "There are more events in this direction."),
+	FIELD_OBJECT(V, partial, part_table, .has = FIELD_HAS(V, has_partial),
+		     .doc = "What its agent is saying, which is no event yet."),
 	FIELD(V, spoilt, .flags = FIELD_REQUIRED,
 	      .doc = "Damaged lines of the log that were skipped."),
 };
@@ -335,6 +352,26 @@ static void history_run_page(struct aside_work *w)
 		r->err = e;
 }
 
+/* What its agent is saying now goes with the newest events. */
+static int history_add_partial(struct history_reading *r, struct err *e)
+{
+	const struct history_request *q = r->filter.q;
+	struct conversation *t = conversation_to_read(r->call, q->session_id, q->conversation_id,
+						      e);
+	struct conversation_part part;
+	char *text;
+
+	if (!t)
+		return -1;
+	if (q->before_seq || !conversation_part(t, &part))
+		return 0;
+	text = arena_dup(call_arena(r->call), part.text, e);
+	r->view.partial =
+		(struct history_part){ str_of(part.type), { text, part.text.n }, part.piece };
+	r->view.has_partial = text != NULL;
+	return text ? 0 : -1;
+}
+
 static void history_answer(struct aside_work *w)
 {
 	struct history_reading *r = (struct history_reading *)w;
@@ -343,7 +380,7 @@ static void history_answer(struct aside_work *w)
 
 	events_close(take_ptr(r->events));
 	arena_free(take_ptr(r->arena));
-	if (rc < 0)
+	if (rc < 0 || history_add_partial(r, &e) < 0)
 		call_fail(r->call, &e);
 	else
 		call_answer(r->call, &r->view);
@@ -406,6 +443,7 @@ struct history_follower {
 	struct conversation *conversation; /* NULL: deleted */
 	struct history_filter filter;
 	uint64_t after;
+	bool joined; /* it was told what the agent was saying */
 	bool changed; /* and its client was not told yet */
 	bool again; /* there is more to look for since the step began */
 	bool soon; /* the timer is for its next turn */
@@ -521,6 +559,29 @@ static bool follow_send(struct history_follower *f)
 	return true;
 }
 
+/* Its pieces of before, as one. */
+static void follow_say_part(struct history_follower *f)
+{
+	autobuf struct buf b = BUF_INIT(EVENTS_DATA_MAX);
+	struct json_writer w = json_writer(&b);
+	struct conversation_part part;
+	char type[EVENTS_TYPE_MAX + 1];
+	struct err e;
+
+	if (!conversation_part(f->conversation, &part))
+		return;
+	snprintf(type, sizeof(type), "%s_chunk", part.type);
+	json_write_object(&w);
+	json_put_str(&w, "text", part.text);
+	json_put_uint(&w, "piece", part.piece);
+	json_put_bool(&w, "joined", true);
+	json_write_object_end(&w);
+	if (json_write_done(&w, &e) == 0)
+		follow_say(f, &(struct history_event){ .type = STR_LIT("live"),
+						       .live = str_of(type),
+						       .data = { buf_str(&b) } });
+}
+
 static void follow_then(struct aside_work *w)
 {
 	struct history_follower *f = (struct history_follower *)w;
@@ -549,6 +610,9 @@ static void follow_then(struct aside_work *w)
 				      .state = str_of(conversation_state_names[conversation_state(
 					      f->conversation)]) });
 	f->changed = false;
+	if (!f->joined)
+		follow_say_part(f);
+	f->joined = true;
 }
 
 /* Looks for what there is, if the client has room. */

@@ -129,3 +129,19 @@ def test_a_rule_sees_one_spelling(hub):
     assert len({args(module, tool) for module in ('files', 'mcp-files', 'host:mcp-files')
                 for tool in ('class', 'class_', 'files__class')}) == 1
     assert args('files', 'class') != args('files', '7up')
+
+
+def test_the_client_knows_modules_of_the_hub(hub):
+    """`holt mcp tools NAME` and `call NAME TOOL`, by the server's own names of tools."""
+    listed = hub.ok('mcp', 'tools', 'my-server').decode()
+    names = {line.split()[0] for line in listed.splitlines() if line[:1].strip()}
+    assert {'get-it', 'get_it', 'a__b', '7up'} <= names and 'hidden' not in names, listed
+    assert 'module_result' not in listed and '__get' not in listed, listed
+    for tool in 'get-it', 'get_it', 'a__b', 'my-server__get-it':
+        said = hub.ok('mcp', 'call', 'my-server', tool, 'text=x').decode()
+        assert said.strip() == tool.removeprefix('my-server__')
+    assert hub.ok('mcp', 'call', '--server', 'files', 'get-it').decode().strip() == 'get-it'
+    hub.fails(2, 'which tool of the module files', 'mcp', 'call', 'files')
+    hub.fails(2, 'is no name of a module', 'mcp', 'tools', 'a&tools=all')
+    assert hub.run('mcp', 'call', 'my-server', 'hidden').returncode == 2
+    assert hub.run('mcp', 'call', 'absent', 'get-it').returncode not in (0, 5)

@@ -236,7 +236,7 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 
 static const struct http_exchange_events events = { on_head, on_bytes, on_end };
 
-static int find_socket(char ret[PATH_MAX], struct err *e)
+int hub_link_where(char ret[PATH_MAX], struct err *e)
 {
 	const char *said = getenv("HOLT_SOCKET");
 
@@ -287,7 +287,7 @@ static int link_request(struct hub_link *l, const char *method, const char *path
 		int rc;
 
 		l->starts = false;
-		rc = find_socket(l->socket, e) < 0 ? -1 : link_request(l, method, path, body, e);
+		rc = hub_link_where(l->socket, e) < 0 ? -1 : link_request(l, method, path, body, e);
 		l->starts = true;
 		return rc;
 	}
@@ -497,7 +497,7 @@ struct hub_link *hub_link_open(struct err *e)
 
 	if (l)
 		l->starts = true;
-	if (!l || (find_socket(l->socket, e) == 0 && find_token(l, e) == 0))
+	if (!l || (hub_link_where(l->socket, e) == 0 && find_token(l, e) == 0))
 		return l;
 	hub_link_close(l);
 	return NULL;

@@ -17,6 +17,10 @@ struct hub_link;
 struct ws_client;
 struct ws_client_events;
 
+/* The path of its socket: HOLT_SOCKET, or else that of a hub of this user, which is started if none
+ * runs. */
+int hub_link_where(char ret[PATH_MAX], struct err *e) MUST_USE;
+
 /* ERR_TRANSPORT: there is no hub and none could be started; else the errors of home_token(). */
 struct hub_link *hub_link_open(struct err *e) MUST_USE;
 void hub_link_close(struct hub_link *l); /* NULL-safe */

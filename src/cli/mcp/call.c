@@ -100,16 +100,16 @@ static void on_tools(struct peer *p, const struct mcp_listed *l)
 	const struct verb_input *in = peer_input(p);
 	autobuf struct buf arguments = BUF_INIT(ARGS_TEXT_MAX);
 	struct err e = ERR_INIT;
-	const struct json_val *tool = peer_find(l, in->operands[0], &e);
+	const struct json_val *tool = peer_find(p, l, in->operands[0], &e);
 	const struct json_val *schema = json_get(tool, "inputSchema");
+	const char *name = tool ? json_str(json_get(tool, "name")).p : NULL;
 	struct str task = json_str(json_get(json_get(tool, "execution"), "taskSupport"));
 
 	if (!tool || args_build(peer_arguments(p), schema, &arguments, &e) < 0 ||
 	    args_check(buf_str(&arguments), schema, &e) < 0)
 		peer_fail(p, PEER_USAGE, &e);
 	else
-		peer_call(p, in->operands[0], buf_str(&arguments), str_is(task, "required"),
-			  on_result);
+		peer_call(p, name, buf_str(&arguments), str_is(task, "required"), on_result);
 }
 
 static void on_ready(struct peer *p)
@@ -119,15 +119,22 @@ static void on_ready(struct peer *p)
 
 static int call_run(const struct verb_input *in, struct err *e)
 {
-	const struct peer_verb *o = in->options;
+	struct peer_verb o;
+	struct verb_input left;
 
-	return peer_run_with(in, &o->peer, 1, on_ready);
+	peer_name_module(in, &o, &left);
+	if (left.n_operands == 0) {
+		err_set(e, ERR_INVALID, "which server, or which tool of the module %.64s",
+			in->operands[0]);
+		return cli_wrong_usage(in->verb, e);
+	}
+	return peer_run_with(&left, &o.peer, 1, on_ready);
 }
 
 const struct verb mcp_call_verb = {
 	.name = "mcp call",
-	.usage = "[OPTION...] TOOL [NAME=VALUE... | JSON | -]",
-	.doc = "Call a tool of an MCP server.",
+	.usage = "[OPTION...] [MODULE] TOOL [NAME=VALUE... | JSON | -]",
+	.doc = "Call a tool of an MCP server or a module.",
 	.more = "NAME=VALUE takes its type from the tool's schema; arrays and objects are written\n"
 		"as JSON. NAME:=JSON is always JSON. NAME=@FILE and NAME:=@FILE read a file.\n"
 		"A JSON object gives all arguments at once; - reads it.\n\n" PEER_MORE,

@@ -39,15 +39,16 @@ static void write_hints(const struct json_val *tool, char *ret, size_t size)
 		snprintf(ret + n, size - n, "]");
 }
 
-static void show_tool(const struct json_val *tool)
+static void show_tool(const struct peer *p, const struct json_val *tool)
 {
+	struct str name = peer_own_name(p, tool);
 	const struct json_val *schema = json_get(tool, "inputSchema");
 	struct json_iter it = json_iter(json_get(schema, "properties"));
 	size_t n = json_len(json_get(schema, "properties"));
 	char notes[128], type[80];
 
 	write_hints(tool, notes, sizeof(notes));
-	peer_show_head(json_str(json_get(tool, "name")), tool, notes);
+	peer_show_head(name.p ? name : json_str(json_get(tool, "name")), tool, notes);
 	for (size_t i = 0; i < ARGUMENTS_MAX && json_next(&it); i++) {
 		args_type_name(it.val, schema, type, sizeof(type));
 		peer_show_argument(it.key, type, args_required(schema, it.key),
@@ -75,7 +76,7 @@ static int show_schema(const struct json_val *tool, const char *key, const char 
 static void show_one(struct peer *p, const struct mcp_listed *l, const char *name)
 {
 	struct err e = ERR_INIT;
-	const struct json_val *tool = peer_find(l, name, &e);
+	const struct json_val *tool = peer_find(p, l, name, &e);
 
 	if (!tool) {
 		peer_fail(p, PEER_USAGE, &e);
@@ -85,7 +86,7 @@ static void show_one(struct peer *p, const struct mcp_listed *l, const char *nam
 		peer_print_json(p, tool, PEER_OK);
 		return;
 	}
-	show_tool(tool);
+	show_tool(p, tool);
 	if (show_schema(tool, "inputSchema", "Input schema", &e) < 0 ||
 	    show_schema(tool, "outputSchema", "Output schema", &e) < 0)
 		peer_fail(p, PEER_OWN, &e);
@@ -102,7 +103,8 @@ static void print_json(struct peer *p, const struct mcp_listed *l)
 	json_write_key(&w, "tools");
 	json_write_array(&w);
 	for (size_t i = 0; i < l->n; i++)
-		json_write_val(&w, l->items[i]);
+		if (peer_own_name(p, l->items[i]).p)
+			json_write_val(&w, l->items[i]);
 	json_write_array_end(&w);
 	json_write_object_end(&w);
 	peer_print_written(p, &w);
@@ -117,9 +119,15 @@ static void on_tools(struct peer *p, const struct mcp_listed *l)
 	} else if (peer_options(p)->json) {
 		print_json(p, l);
 	} else {
-		for (size_t i = 0; i < l->n; i++)
-			show_tool(l->items[i]);
-		if (l->n == 0)
+		size_t shown = 0;
+
+		for (size_t i = 0; i < l->n; i++) {
+			if (!peer_own_name(p, l->items[i]).p)
+				continue;
+			show_tool(p, l->items[i]);
+			shown++;
+		}
+		if (shown == 0)
 			puts("The server has no tools.");
 		peer_end(p, PEER_OK);
 	}
@@ -132,19 +140,21 @@ static void on_ready(struct peer *p)
 
 static int tools_run(const struct verb_input *in, struct err *e)
 {
-	const struct peer_verb *o = in->options;
+	struct peer_verb o;
+	struct verb_input left;
 
-	return peer_run(in, &o->peer, on_ready, NULL);
+	peer_name_module(in, &o, &left);
+	return peer_run(&left, &o.peer, on_ready, NULL);
 }
 
 const struct verb mcp_tools_verb = {
 	.name = "mcp tools",
-	.usage = "[OPTION...] [TOOL]",
-	.doc = "List the tools of an MCP server, or show one.",
+	.usage = "[OPTION...] [MODULE] [TOOL]",
+	.doc = "List the tools of an MCP server or a module, or show one.",
 	.more = PEER_MORE,
 	.page = "holt-mcp-client",
 	.options = &options,
 	.size = sizeof(struct peer_verb),
-	.max_operands = 1,
+	.max_operands = 2,
 	.run = tools_run,
 };

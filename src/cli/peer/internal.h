@@ -32,6 +32,7 @@ struct peer {
 	struct mcp_target target;
 	struct http_header headers[PEER_HEADERS_MAX];
 	struct secret *token;
+	const char *module; /* of the hub, whose gateway it is; NULL: none */
 	struct mcp_oauth_store *store; /* NULL: log-ins are not kept, and why */
 	struct err store_why;
 	struct mcp_oauth *oauth;

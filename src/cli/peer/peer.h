@@ -54,7 +54,7 @@ enum peer_login { PEER_LOGIN_AUTO, PEER_LOGIN_BROWSER, PEER_LOGIN_DEVICE, PEER_L
 		OPTION(S, peer.config, OPTION_TEXT, "config", .arg = "FILE",                       \
 		       .doc = "JSON file with mcpServers; --server selects one."),                 \
 		OPTION(S, peer.server, OPTION_TEXT, "server", .arg = "NAME",                       \
-		       .doc = "Name of the server in the configuration."),                         \
+		       .doc = "Name of the server in the configuration, or of a module."),         \
 		OPTION(S, peer.env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",      \
 		       .doc = "Set a variable of the server's program; without a value, copy it "  \
 			      "from here. May be repeated."),                                      \
@@ -110,9 +110,9 @@ extern const struct option_table peer_content;
 /* Follows the usage of every subcommand. */
 #define PEER_MORE                                                                                  \
 	"The server: --stdio 'COMMAND', --url URL, --config FILE --server NAME, or its\n"          \
-	"program and arguments after --. Exit status: 0 success, 2 wrong usage,\n"                 \
-	"3 not authorized, 4 unreachable, 5 tool error, 6 protocol error, 124 timeout,\n"          \
-	"125 failure of holt itself."
+	"program and arguments after --; --server NAME alone is a module of the hub.\n"            \
+	"Exit status: 0 success, 2 wrong usage, 3 not authorized, 4 unreachable,\n"                \
+	"5 tool error, 6 protocol error, 124 timeout, 125 failure of holt itself."
 
 enum peer_end {
 #define PEER_END(name_, ...) PEER_##name_,
@@ -133,11 +133,17 @@ int peer_run_with(const struct verb_input *in, const struct peer_options *o, int
 /* Deletes the log-in to the server of the options. */
 int peer_logout(const struct verb_input *in, const struct peer_options *o);
 
+/* Where no option names a server, the first operand is a module of the hub: fills *o and *ret with
+ * what is left. */
+void peer_name_module(const struct verb_input *in, struct peer_verb *o, struct verb_input *ret);
+
 /* Inside of it. */
 const struct verb_input *peer_input(const struct peer *p);
 const struct peer_options *peer_options(const struct peer *p);
 void *peer_state(const struct peer *p);
 const struct args *peer_arguments(const struct peer *p); /* of peer_run_with() */
+/* The name of a tool as its module has it; STR_NONE: the module has it not. */
+struct str peer_own_name(const struct peer *p, const struct json_val *tool);
 struct mcp_client *peer_client(const struct peer *p);
 const struct json_val *peer_info(const struct peer *p); /* serverInfo; NULL where it is not said */
 const char *peer_wire(const struct peer *p); /* "stdio", "http", "sse" */
@@ -170,7 +176,8 @@ void peer_show_head(struct str name, const struct json_val *thing, const char *n
 void peer_show_argument(struct str name, const char *type, bool required, struct str doc,
 			const struct json_val *choices);
 /* ERR_INVALID, with the nearest name, if no tool has this one. */
-const struct json_val *peer_find(const struct mcp_listed *l, const char *name,
+/* Of a module of the hub also by the module's own name of the tool. */
+const struct json_val *peer_find(const struct peer *p, const struct mcp_listed *l, const char *name,
 				 struct err *e) MUST_USE;
 /* Prints the JSON that was written, and ends it. */
 void peer_print_written(struct peer *p, struct json_writer *w);

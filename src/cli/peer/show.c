@@ -246,12 +246,27 @@ static const char *name_at(const void *of, size_t i)
 	return name.p && !memchr(name.p, '\0', name.n) ? name.p : "";
 }
 
-const struct json_val *peer_find(const struct mcp_listed *l, const char *name, struct err *e)
+/* The gateway lists SERVER__TOOL, and has tools of its own. */
+struct str peer_own_name(const struct peer *p, const struct json_val *tool)
+{
+	struct str name = json_str(json_get(tool, "name"));
+	size_t n = p->module ? strlen(p->module) : 0;
+
+	if (!n)
+		return name;
+	return str_starts(name, p->module) && name.n > n + 2 && memcmp(name.p + n, "__", 2) == 0
+		     ? (struct str){ name.p + n + 2, name.n - n - 2 }
+		     : STR_NONE;
+}
+
+const struct json_val *peer_find(const struct peer *p, const struct mcp_listed *l, const char *name,
+				 struct err *e)
 {
 	const char *meant;
 
 	for (size_t i = 0; i < l->n; i++) {
-		if (str_is(json_str(json_get(l->items[i], "name")), name))
+		if (str_is(json_str(json_get(l->items[i], "name")), name) ||
+		    str_is(peer_own_name(p, l->items[i]), name))
 			return l->items[i];
 	}
 	meant = option_nearest(name, name_at, l, l->n);

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "cli/common/file.h"
+#include "cli/common/home.h"
+#include "cli/link/link.h"
 #include "cli/peer/internal.h"
 #include "cli/common/split.h"
 
@@ -85,9 +87,12 @@ static int add_token(struct peer *p, struct err *e)
 	struct str token;
 	char *value;
 
-	if (!p->o->token_file)
+	if (p->o->token_file)
+		p->token = peer_secret_file(p->o->token_file, e);
+	else if (p->module)
+		p->token = home_token(e);
+	else
 		return 0;
-	p->token = peer_secret_file(p->o->token_file, e);
 	if (!p->token)
 		return -1;
 	token = secret_expose(p->token, "sent to its server");
@@ -271,6 +276,37 @@ static int from_url(struct peer *p, struct err *e)
 	return 0;
 }
 
+/* A module of this user's hub, through its gateway. */
+static int from_hub(struct peer *p, struct err *e)
+{
+	const char *name = p->o->server;
+	char socket[PATH_MAX];
+
+	if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+		return err_set(e, ERR_INVALID, "'%.60s' is no name of a module (holt mcp list)",
+			       name);
+	if (hub_link_where(socket, e) < 0)
+		return -1;
+	p->module = name;
+	p->target.unix_socket = arena_dup(p->arena, str_of(socket), e);
+	p->target.url = arena_printf(
+		p->arena, e, "http://localhost/mcp?tools=gateway&texts=full&modules=%s", name);
+	return p->target.unix_socket && p->target.url ? 0 : -1;
+}
+
+void peer_name_module(const struct verb_input *in, struct peer_verb *o, struct verb_input *ret)
+{
+	*ret = *in;
+	*o = *(const struct peer_verb *)in->options;
+	ret->options = o;
+	if (o->peer.stdio || o->peer.url || o->peer.config || o->peer.server || in->rest ||
+	    in->n_operands == 0)
+		return;
+	o->peer.server = in->operands[0];
+	ret->operands++;
+	ret->n_operands--;
+}
+
 static int target_choose(struct peer *p, struct env *env, struct err *e)
 {
 	const struct peer_options *o = p->o;
@@ -280,14 +316,14 @@ static int target_choose(struct peer *p, struct env *env, struct err *e)
 		return err_set(
 			e, ERR_INVALID,
 			"%s server: give --stdio 'COMMAND', --url URL, --config FILE --server "
-			"NAME, or its program behind --",
+			"NAME, its program behind --, or a module of the hub",
 			n ? "more than one" : "which");
-	if (!o->config != !o->server)
-		return err_set(e, ERR_INVALID, "--config and --server go together");
+	if (o->config && !o->server)
+		return err_set(e, ERR_INVALID, "--config needs --server NAME");
 	if (o->url)
 		return from_url(p, e);
 	if (o->server)
-		return from_config(p, env, e);
+		return o->config ? from_config(p, env, e) : from_hub(p, e);
 	if (p->in->rest && !p->in->rest[0])
 		return err_set(e, ERR_INVALID, "no program follows --");
 	p->target.argv = o->stdio ? (const char *const *)split_command(o->stdio, p->arena, e)

@@ -26,7 +26,7 @@ test-all: ## these, clang, the kernel in a guest, conformance, bombs, all as roo
 test-agents: all ## drive real agents from npm by a scripted model, also the large ones
 	@scripts/deps test agents
 	@HOLT_SOAK=whole /usr/bin/python3 -m pytest -q -rs -p no:cacheprovider \
-		tests/blackbox/test_real_agents.py
+		tests/blackbox/test_real_agents.py tests/blackbox/test_agent_login_real.py
 
 soak: ## test-all, and what is repeated many times all the way
 	@scripts/deps build test agents

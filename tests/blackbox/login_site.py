@@ -154,6 +154,16 @@ class Site:
                             'has_claude_pro': False, 'display_name': 'me'},
                 'organization': {'uuid': 'o-1', 'organization_type': 'claude_max',
                                  'rate_limit_tier': 'default', 'name': 'org'}})
+        if path.endswith('/accounts/check'):
+            account = {'id': 'account-1', 'account_id': 'account-1', 'structure': 'personal',
+                       'plan_type': 'pro', 'name': 'me', 'is_default': True,
+                       'backend_origin': 'https://chatgpt.com',
+                       'backend_base_url': 'https://chatgpt.com/backend-api'}
+            return 200, 'application/json', json.dumps({
+                'accounts': [account], 'account_ordering': ['account-1'],
+                'default_account_id': 'account-1'})
+        if path.endswith('/codex/models'):
+            return 200, 'application/json', '{"models": []}'
         if path == '/tokeninfo':
             return 200, 'application/json', json.dumps({'expires_in': 3600, 'scope': 'openid',
                                                         'aud': 'x'})

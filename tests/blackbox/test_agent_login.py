@@ -36,11 +36,14 @@ def site(tmp_path_factory):
 
 
 class LoginHub(Hub):
+    def configure(self):
+        return {'secrets': {'claude': CLAUDE, 'codex': CODEX}}
+
     def start(self):
         path = os.path.join(self.home, 'config.json')
         if not os.path.exists(path):
             with open(path, 'w') as f:
-                json.dump({'secrets': {'claude': CLAUDE, 'codex': CODEX}}, f)
+                json.dump(self.configure(), f)
             os.chown(path, self.who.uid, self.who.uid)
         super().start()
 

@@ -216,9 +216,10 @@ def test_paths_that_a_server_may_take_for_it(world, proxy, path, method):
     assert not world.web.requests
 
 
-def test_other_paths_get_no_token(world, proxy):
+@pytest.mark.parametrize('path', ['/profile', TOKEN_URL + 'info', TOKEN_URL + '/revoke'])
+def test_other_paths_get_no_token(world, proxy, path):
     with tls(world, BOUND, 'web.example') as peer:
-        peer.send(post(refresh_form(), path='/profile', more=f'X-Key: {ACCESS}\r\n'))
+        peer.send(post(refresh_form(), path=path, more=f'X-Key: {ACCESS}\r\n'))
         take(peer)
     head, body = world.web.requests.pop()
     assert REFRESH.encode() in body and ACCESS.encode() in head

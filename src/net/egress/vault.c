@@ -512,6 +512,16 @@ const struct nw_exchange *vault_exchange(const struct vault *v, const char *host
 	return NULL;
 }
 
+/* Whether a path that goes on so names another resource: /tokeninfo and /token/revoke are no
+ * /token, but /token.json may be. */
+static bool is_other_path(struct str rest)
+{
+	char c = rest.n ? rest.p[0] : '\0';
+
+	return (c == '/' && rest.n > 1) || c == '_' || c == '-' || (c >= '0' && c <= '9') ||
+	       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 bool vault_resembles_exchange(const struct vault *v, const char *host, uint16_t port,
 			      struct str path)
 {
@@ -523,9 +533,9 @@ bool vault_resembles_exchange(const struct vault *v, const char *host, uint16_t 
 		const struct nw_exchange *x = &v->exchanges[i];
 		size_t n = strlen(x->path);
 
-		/* what stands behind a slash is another resource */
 		if (x->port == port && strcmp(x->host, host) == 0 && path.n >= n &&
-		    strncasecmp(path.p, x->path, n) == 0 && (path.n <= n + 1 || path.p[n] != '/'))
+		    strncasecmp(path.p, x->path, n) == 0 &&
+		    !is_other_path((struct str){ path.p + n, path.n - n }))
 			return true;
 	}
 	return false;

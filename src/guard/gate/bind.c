@@ -26,7 +26,8 @@ struct bind_one {
 	struct login login;
 	struct nw_exchange urls[NW_EXCHANGES_MAX];
 	struct net_rule url_hosts[NW_EXCHANGES_MAX];
-	struct net_secret tokens[LOGIN_TOKENS_MAX];
+	struct net_secret tokens[LOGIN_TOKENS_MAX + 1];
+	char nothing[BOUND_PLACEHOLDER];
 };
 
 struct bind_read {
@@ -88,8 +89,9 @@ static void bind_tokens(struct bind_one *o, struct hub_secret *to)
 			to->value = value;
 	}
 	/* TLS to the URLs ends in the proxy also before there is a token for them */
-	bind_token(o, to, STR_LIT(NW_PLACEHOLDER "that-stands-for-nothing"), STR_LIT("no-token"),
-		   NW_IN_TOKENS);
+	bound_placeholder(o->nothing);
+	bind_token(o, to, STR_LIT(NW_PLACEHOLDER "that-stands-for-nothing"),
+		   str_of(o->nothing + strlen(NW_PLACEHOLDER)), NW_IN_TOKENS);
 }
 
 /* Its hosts and trust are there. It is read only now, so that no older tokens replace those of an

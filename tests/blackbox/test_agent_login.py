@@ -130,6 +130,22 @@ def log_in(hub, site, name='claude'):
     return json.loads(text)
 
 
+def test_by_the_command_line(hub, site):
+    allow = [word for name in REACH for word in ('--allow', name)]
+    line = CURL + form(grant_type='authorization_code', code=site.code) + CLAUDE['login']['urls'][0]
+    box = hub.ok('up', '--login', 'claude', *allow).strip()
+    got = json.loads(sh(hub, box, line))
+    hub.ok('rm', box)
+    box = hub.ok('up', '--secret', 'claude=TOKEN', *allow).strip()
+    assert 'not the log-in' in sh(hub, box, line)
+    for text in (got['access_token'], '$TOKEN'):
+        assert SAID in sh(hub, box, CURL + f'-H "Authorization: Bearer {text}" '
+                          '-d \'{"model": "m"}\' https://api.anthropic.com/v1/messages')
+    hub.ok('rm', box)
+    done = hub.run('up', '--login', 'nothing', *allow)
+    assert done.returncode and b'has no hosts' in done.stderr, done
+
+
 def test_a_log_in(hub, site):
     got = log_in(hub, site)
     assert MARK.fullmatch(got['access_token']) and MARK.fullmatch(got['refresh_token'])

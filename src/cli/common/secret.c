@@ -51,5 +51,10 @@ int secret_words_read(struct secret_words *w, const struct secret_options *o, st
 		if (secret_word_read(w, o->files.p[i], true, e) < 0)
 			return -1;
 	}
+	for (size_t i = 0; i < o->logins.n; i++) {
+		if (secret_word_read(w, o->logins.p[i], false, e) < 0)
+			return -1;
+		w->all[w->n - 1].begin = true;
+	}
 	return 0;
 }

@@ -5,6 +5,7 @@
 
 struct secret_options {
 	struct option_list words, files;
+	struct option_list logins; /* which may begin in a new sandbox */
 };
 
 /* The rows of a struct S with a member m, a struct secret_options. */
@@ -22,13 +23,19 @@ struct secret_options {
 	       .doc = "Pass a placeholder of a secret that is bound to hosts, in a variable; by "  \
 		      "default NAME in capitals. May be repeated.")
 
+/* The same for log-ins. */
+#define BEGIN_LOGIN_ROW(S, m)                                                                      \
+	OPTION(S, m, OPTION_LIST, "login", .arg = "NAME[=VARIABLE]",                               \
+	       .doc = "As --secret, and this log-in may begin there: the tokens that a program "   \
+		      "gets are stored. May be repeated.")
+
 enum { SECRET_WORDS_MAX = 32, SECRET_WORD_MAX = 128 };
 
 struct secret_words {
 	struct secret_word {
 		char variable[SECRET_WORD_MAX + 1];
 		struct str ref; /* borrowed from the command line */
-		bool file;
+		bool file, begin;
 	} all[SECRET_WORDS_MAX];
 	size_t n;
 };

@@ -673,6 +673,10 @@ int hub_link_secrets(struct json_writer *w, const struct secret_options *o, stru
 		json_write_str(w, words.all[i].ref);
 		json_write_key(w, "file");
 		json_write_bool(w, words.all[i].file);
+		if (words.all[i].begin) {
+			json_write_key(w, "begin");
+			json_write_bool(w, true);
+		}
 		json_write_object_end(w);
 	}
 	json_write_object_end(w);

@@ -14,7 +14,7 @@ struct up_options {
 	struct verb_options common;
 	const char *name, *cwd, *allow, *workspace;
 	struct env_options env;
-	struct option_list ports, labels, volumes, network, secrets, profiles, modules;
+	struct option_list ports, labels, volumes, network, secrets, logins, profiles, modules;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, user, no_network, output;
 	bool debug;
@@ -70,6 +70,7 @@ static const struct option_row rows[] = {
 		      "May be repeated."),
 	NO_NETWORK_ROW(struct up_options),
 	BOUND_SECRET_ROW(struct up_options, secrets),
+	BEGIN_LOGIN_ROW(struct up_options, logins),
 	PROFILE_ROW(struct up_options),
 	OPTION(struct up_options, modules, OPTION_LIST, "module", .arg = "NAME",
 	       .member = "modules",
@@ -172,6 +173,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	AUTO(json_free) struct json_doc *doc = NULL;
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
 	struct json_writer w = json_writer(&text);
+	const struct secret_options secrets = { .words = o->secrets, .logins = o->logins };
 	struct port_words ports[PORTS_MAX];
 	const struct json_val *limits;
 	const char *template;
@@ -186,8 +188,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	hub_link_text(&w, "template", template);
 	if (o->network.n || o->no_network)
 		hub_link_network(&w, o->network.p, o->network.n);
-	if (hub_ask_members(in, &w, e) < 0 ||
-	    hub_link_secrets(&w, &(struct secret_options){ .words = o->secrets }, e) < 0 ||
+	if (hub_ask_members(in, &w, e) < 0 || hub_link_secrets(&w, &secrets, e) < 0 ||
 	    write_volumes(&o->volumes, &w, e) < 0 || hub_link_env(&w, &o->env, false, e) < 0 ||
 	    hub_link_labels(&w, &o->labels, e) < 0)
 		return -1;

@@ -187,6 +187,7 @@ ODD_JSON = {
     'a list': f'[{refresh_json()}]',
     'a number': refresh_json().replace(f'"{REFRESH}"', '1'),
     'cut': refresh_json()[:-1],
+    'an open string': refresh_json()[:-2] + '}',
 }
 
 

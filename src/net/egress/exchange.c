@@ -120,11 +120,10 @@ static const char *read_json(struct str body, struct exchange *x)
 
 		if (!take_string(&body, &m.name) || !is_name(m.name) || !take_char(&body, ':'))
 			return no_json;
-		if (!take_string(&body, &m.value)) {
-			m.bare = true;
-			if (!take_bare(&body, &m.value))
-				return no_json;
-		}
+		skip_blanks(&body);
+		m.bare = !str_starts(body, "\"");
+		if (m.bare ? !take_bare(&body, &m.value) : !take_string(&body, &m.value))
+			return no_json;
 		why = exchange_add(x, m);
 	} while (!why && take_char(&body, ','));
 	if (!why && !take_char(&body, '}'))

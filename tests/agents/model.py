@@ -15,12 +15,12 @@ tool for commands or files is found among the tools that it offers (TOOLS).
     DO tell              says what the last tool has answered
     DO slow N            says something for N seconds, four times a second
     DO hang              never answers
-    DO cut               ends the connection in the middle of the answer
-    DO fail STATUS [N]   fails N requests with this HTTP status, all without N
+    DO cut [N]           ends the connection in the middle of the answer, N times
+    DO fail STATUS [N]   fails with this HTTP status, N times
 
-After the last step it says `Done.` Requests without tools (titles, summaries) are answered with a
-line of text. --key: requests with another credential are refused. --record: a line of JSON for each
-request: method, path, credential, body.
+Without N it is each time. After the last step it says `Done.` Requests without tools (titles,
+summaries) are answered with a line of text. --key: requests with another credential are refused.
+--record: a line of JSON for each request: method, path, credential, body.
 """
 import argparse
 import http.server
@@ -131,10 +131,11 @@ class Asked:
                 over -= 1
             elif over:
                 continue
-            elif verb == 'fail':
+            elif verb in ('fail', 'cut'):
                 times = failed.setdefault((self.script, len(self.done)), itertools.count())
-                if not words[1:] or next(times) < int(words[1]):
-                    return [('fail', int(words[0]))]
+                most = words[1:] if verb == 'fail' else words
+                if not most or next(times) < int(most[0]):
+                    return [(verb, *words)]
             elif verb == 'tell':
                 parts.append(('text', (self.results or ['nothing'])[-1][:4000] + '\n'))
             else:
@@ -205,7 +206,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         parts = Asked(body, *dialect.read(body)).answer(self.server.failed)
         model = body.get('model', MODEL)
         if parts[0][0] == 'fail':
-            self.refuse(parts[0][1], 'overloaded')
+            self.refuse(int(parts[0][1]), 'overloaded')
         elif not (body.get('stream') or 'stream' in self.path):
             self.json(200, dialect.whole(model, ''.join(p[1] for p in parts if p[0] == 'text')))
         else:

@@ -21,7 +21,6 @@ KEY = 'no-key-of-anybody'
 
 CODEX = f'''model = "scripted-1"
 model_provider = "ours"
-approval_policy = "untrusted"
 sandbox_mode = "danger-full-access"
 [model_providers.ours]
 name = "ours"
@@ -37,43 +36,49 @@ OPENCODE = {
 GEMINI = {'privacy': {'usageStatisticsEnabled': False}, 'general': {'disableAutoUpdate': True}}
 
 # program: its file below node_modules, by node if it is a script. files: what its state folder has
-# to begin with; STATE in env is that folder. write: what the agent gets of it, as the
-# top of a folder that it may write is guarded. knows_no_new_files: it takes the failure to read
+# to begin with; STATE in env is that folder. free: the option by which it
+# edits without asking. knows_no_new_files: it takes the failure to read
 # a file, which is none of Node's when the client answers, for no sign that there is none.
 TABLE = {
     'claude': {
         'program': '@agentclientprotocol/claude-agent-acp/dist/index.js',
         'env': {'ANTHROPIC_BASE_URL': URL, 'ANTHROPIC_API_KEY': KEY, 'CLAUDE_CONFIG_DIR': 'STATE',
                 'CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC': '1', 'DISABLE_AUTOUPDATER': '1'},
-        'files': {'settings.json': {'permissions': {'defaultMode': 'default'}}}},
+        'files': {'settings.json': {'permissions': {'defaultMode': 'default'}}},
+        'free': 'mode=acceptEdits'},
     'codex-zed': {
         'program': '@zed-industries/codex-acp-linux-x64/bin/codex-acp',
-        'env': {'CODEX_HOME': 'STATE', 'OPENAI_API_KEY': KEY}, 'files': {'config.toml': CODEX},
-        'authMethod': 'openai-api-key'},
+        'env': {'CODEX_HOME': 'STATE', 'OPENAI_API_KEY': KEY}, 'authMethod': 'openai-api-key',
+        'files': {'config.toml': f'approval_policy = "untrusted"\n{CODEX}'}},
     'gemini': {
         'program': '@google/gemini-cli/bundle/gemini.js', 'args': ['--acp', '-m', 'scripted-1'],
         'env': {'GOOGLE_GEMINI_BASE_URL': URL, 'GEMINI_API_KEY': KEY,
                 'GEMINI_CLI_TRUST_WORKSPACE': 'true', 'GEMINI_CLI_HOME': 'STATE'},
-        'files': {'.gemini/settings.json': GEMINI}, 'write': '.gemini',
-        'knows_no_new_files': True, 'authMethod': 'gemini-api-key'},
+        'files': {'.gemini/settings.json': GEMINI},
+        'knows_no_new_files': True, 'authMethod': 'gemini-api-key', 'free': 'mode=autoEdit'},
     'copilot': {
         'program': '@github/copilot-linux-x64/copilot', 'args': ['--acp'],
         'env': {'COPILOT_PROVIDER_BASE_URL': f'{URL}/v1', 'COPILOT_PROVIDER_TYPE': 'openai',
                 'COPILOT_PROVIDER_API_KEY': KEY, 'COPILOT_MODEL': 'scripted-1',
-                'COPILOT_OFFLINE': 'true', 'XDG_CACHE_HOME': 'STATE'}},
+                'COPILOT_OFFLINE': 'true', 'HOME': 'STATE'}},
     'codex': {
         'program': '@agentclientprotocol/codex-acp/dist/index.js', 'large': True,
-        'env': {'CODEX_HOME': 'STATE', 'OPENAI_API_KEY': KEY, 'NO_BROWSER': '1'},
-        'files': {'config.toml': CODEX}, 'authMethod': 'api-key'},
+        'env': {'CODEX_HOME': 'STATE', 'OPENAI_API_KEY': KEY, 'NO_BROWSER': '1',
+                'INITIAL_AGENT_MODE': 'agent-full-access'},
+        'files': {'config.toml': CODEX}, 'authMethod': 'api-key', 'asks': False},
     'opencode': {
         'program': 'opencode-linux-x64/bin/opencode', 'args': ['acp'], 'large': True,
-        'env': {'OPENCODE_CONFIG': 'STATE/opencode.json'}, 'files': {'opencode.json': OPENCODE}},
+        # It does not start beside a .opencode or opencode.json that it can't read as it expects, or
+        # not write, as they are in a guarded folder.
+        'env': {'OPENCODE_CONFIG': 'STATE/opencode.json', 'OPENCODE_DISABLE_PROJECT_CONFIG': '1'},
+        'files': {'opencode.json': OPENCODE},
+        'out': 'opencode ends each prompt with "OpenCode service failure" here: to be looked into'},
     'qwen': {
         'program': '@qwen-code/qwen-code/cli.js', 'large': True,
         'args': ['--acp', '--approval-mode', 'default'],
         'env': {'OPENAI_BASE_URL': f'{URL}/v1', 'OPENAI_API_KEY': KEY,
                 'OPENAI_MODEL': 'scripted-1'},
-        'authMethod': 'openai'},
+        'authMethod': 'openai', 'free': 'mode=auto-edit'},
 }
 
 
@@ -84,6 +89,8 @@ def program(name):
 
 def missing(name):
     """Why an agent can't be driven here; None if it can."""
+    if 'out' in TABLE[name]:
+        return TABLE[name]['out']
     if not os.path.exists(program(name)):
         return f'{name} from npm is missing: ' + (
             'make test-agents' if TABLE[name].get('large') else 'scripts/deps test')
@@ -106,7 +113,7 @@ def made(name, who, folder):
     entry = {'command': command[0], 'args': command[1:] + one.get('args', []),
              'env': {k: v.replace('STATE', state) for k, v in one['env'].items()},
              'sandbox': {'read': [os.path.dirname(NODE), AGENTS],
-                         'write': [os.path.join(state, one.get('write', ''))],
+                         'state': [state],
                          'network': [f'{MODEL_HOST}:80']}}
     if 'authMethod' in one:
         entry['authMethod'] = one['authMethod']

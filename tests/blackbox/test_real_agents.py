@@ -1,21 +1,41 @@
 """Agents of others in sandboxes of a hub, with a model that does what prompts say (real_agents.py):
-each scenario with each agent. Those that are large are driven by `make test-agents` alone.
+each scenario with each agent. Those that are large are driven by `make test-agents` alone, and so
+are scenarios for which an agent starts anew.
 
 And Claude Code itself with an entry of `holt mcp config`."""
 
+import json
 import os
+import signal
 import subprocess
 
 import pytest
 
 import host
 from client import until
-from real_agents import AGENTS, NODE, TABLE, Model, made, missing
+from real_agents import AGENTS, NODE, TABLE, Model, made, missing, program
 from test_agent_acp import Editor, gone
 from test_agents import Hub, cause, of_kind
 
 CLAUDE_CODE = os.path.join(AGENTS, 'node_modules', '@anthropic-ai', 'claude-agent-sdk-linux-x64',
                            'claude')
+# scenario and agent: why it can't pass, which is the agent's own doing
+NO_PLAN = 'it offers its model no tool for a plan'
+WRONG = {
+    ('tells_a_plan', 'codex'): NO_PLAN,
+    ('tells_a_plan', 'copilot'): NO_PLAN,
+    ('tells_a_plan', 'gemini'): NO_PLAN,
+    ('tells_a_plan', 'qwen'): 'its tool for a plan is one that the model must search for',
+    ('calls_the_hub', 'qwen'): 'it keeps the tools of servers until the model searches for them',
+}
+# and why it may not pass
+UNSURE = {
+    ('comes_back_after_a_crash', 'gemini'):
+        'in the minute in which a session began, it writes over what it should load',
+    **{(scenario, 'qwen'): 'after a prompt that was cancelled it may not end the next one'
+       for scenario in ('is_cancelled', 'goes_on_where_its_model_fails', 'changes_its_mode',
+                        'comes_back_after_a_crash')},
+}
 
 
 def marks(name):
@@ -31,13 +51,16 @@ class AgentsHub(Hub):
     """A hub with all agents of the table that are here, and a conversation with each."""
 
     def __init__(self, who, home, state, model, words=(), **options):
-        self.model, self.talks = model, {}
+        self.model, self.state, self.talks = model, state, {}
         agents = {name: made(name, who, state) for name in TABLE if not missing(name)}
         for name in ('claude', 'codex-zed'):  # as they are before a log-in
             if name in agents:
                 env = {k: v for k, v in agents[name]['env'].items() if 'DISABLE' in k}
                 agents[f'{name}-out'] = {**agents[name], 'env': env}
                 agents[f'{name}-out'].pop('authMethod', None)
+        for name in [name for name in TABLE if name in agents]:
+            sandbox = {**agents[name]['sandbox'], 'network': []}
+            agents[f'{name}-alone'] = {**agents[name], 'sandbox': sandbox}
         super().__init__(who, home, agents,
                          words=['--service', f'model.holt:80={model.port}', *words], **options)
 
@@ -51,8 +74,21 @@ class AgentsHub(Hub):
         self.of(talk, '/queue', 'POST', {'prompt': '\n'.join(lines)})
         return last
 
+    def permission(self, talk, after):
+        """The next permission of a turn, which must not end before."""
+        def look():
+            ended = [data for kind, data in self.events(talk, after) if kind in ('stop', 'error')]
+            assert not ended, self.events(talk, after)
+            return [q for q in self.call('GET', '/api/prompts?state=pending')['prompts']
+                    if q['session_id'] == talk]
+        return until(look, 60, 'a permission')[0]
+
     def file(self, name):
         return os.path.join(self.site, name)
+
+    def prompts(self, text):
+        """The requests to the model for a prompt with that text."""
+        return [r for r in list(self.model.requests) if text in json.dumps(r['body'])]
 
 
 @pytest.fixture(scope='module')
@@ -66,31 +102,165 @@ def hub(me, tmp_path_factory):
     before.check()
 
 
+@pytest.fixture(scope='module', params=NAMES)
+def name(request, hub):
+    """An agent, with whom one conversation lives from scenario to scenario."""
+    yield request.param
+    if request.param in hub.talks:
+        hub.of(hub.talks[request.param], '', 'PATCH', {'archived': True})
+
+
+@pytest.fixture(autouse=True)
+def wrong(request):
+    if 'name' in request.fixturenames:
+        case = (request.node.originalname.removeprefix('test_it_'),
+                request.node.callspec.params['name'])
+        why = WRONG.get(case) or UNSURE.get(case)
+        if why:
+            request.node.add_marker(pytest.mark.xfail(reason=why, strict=case in WRONG))
+
+
 def said(events):
     return ''.join(data['text'] for data in of_kind(events, 'agent_message'))
 
 
-@pytest.mark.parametrize('name', NAMES)
+def done(events):
+    assert events[-1] == ('stop', {'stop_reason': 'end_turn'}), events
+    assert said(events).rstrip().endswith('Done.'), events
+    return events
+
+
+def allowing(question):
+    return next(o['id'] for o in question['options'] if o['kind'] == 'allow_once')
+
+
 def test_it_edits_and_runs(hub, name):
-    """What it is allowed, and a person answers."""
+    """What it is allowed, over REST and by the command line."""
     one = hub.with_agent(name)
     edited, ran = hub.file(f'{name}.txt'), hub.file(f'{name}-ran')
     if TABLE[name].get('knows_no_new_files'):
         open(edited, 'w', encoding='utf-8').close()
         os.chown(edited, hub.who.uid, hub.who.uid)
     after = hub.send(one, f'DO edit {edited} hello', f'DO run touch {ran}')
-    edit = hub.question(one)
-    assert edited in str(edit) and not os.path.exists(ran), edit
-    hub.answer(edit, next(o['id'] for o in edit['options'] if o['kind'] == 'allow_once'))
-    run = until(lambda: (now := hub.question(one)) != edit and now, what='the other question')
-    assert f'touch {ran}' in str(run) and not os.path.exists(ran), run
+    if TABLE[name].get('asks', True):
+        edit = hub.permission(one, after)
+        assert edited in json.dumps(edit) and not os.path.exists(ran), edit
+        hub.answer(edit, allowing(edit))
+        run = until(lambda: (now := hub.permission(one, after)) != edit and now, 60, 'the other')
+        assert f'touch {ran}' in json.dumps(run) and not os.path.exists(ran), run
+        hub.ok('inbox', 'answer', run['request_id'], allowing(run))
+    done(hub.ended(one, after))
     with open(edited, encoding='utf-8') as f:
         assert f.read().rstrip('\n') == 'hello'
-    yes = next(o['id'] for o in run['options'] if o['kind'] == 'allow_once')
-    hub.ok('inbox', 'answer', run['request_id'], yes)
-    events = hub.ended(one, after)
-    assert events[-1] == ('stop', {'stop_reason': 'end_turn'}), events
-    assert said(events).endswith('Done.') and os.path.exists(ran), events
+    assert os.path.exists(ran)
+
+
+def test_it_takes_no_for_an_answer(hub, name):
+    if not TABLE[name].get('asks', True):
+        pytest.skip(f'{name} asks nothing where its own sandbox is off')
+    one, ran = hub.with_agent(name), hub.file(f'{name}-denied')
+    after = hub.send(one, f'DO run touch {ran}')
+    question = hub.permission(one, after)
+    hub.answer(question, next(o['id'] for o in question['options'] if o['kind'] == 'reject_once'))
+    assert hub.ended(one, after)[-1][0] == 'stop'
+    assert not os.path.exists(ran)
+
+
+def test_it_tells_a_plan(hub, name):
+    """As a plan, or as a call of its tool for tasks."""
+    one = hub.with_agent(name)
+    events = done(hub.turn(one, 'DO plan'))
+    assert 'Look around' in json.dumps(of_kind(events, 'plan') + of_kind(events, 'tool_call')
+                                       + of_kind(events, 'tool_call_update')), events
+
+
+def test_it_calls_the_hub(hub, name):
+    """Whose tools it got with its session, and which knows its conversation."""
+    one = hub.with_agent(name)
+    after = hub.send(one, 'DO call conversation_get_current {}', 'DO tell')
+
+    def answered():
+        for question in hub.call('GET', '/api/prompts?state=pending')['prompts']:
+            hub.answer(question, allowing(question))
+        events = hub.events(one, after)
+        return events if [e for e in events if e[0] == 'stop'] else None
+    assert one in said(done(until(answered, 60, 'the end of a turn')))
+
+
+def test_it_is_cancelled(hub, name):
+    """While its model speaks, and while that says nothing; then it goes on."""
+    one = hub.with_agent(name)
+    for how in (f'DO slow 60\nDO say {name} slow', f'DO hang\nDO say {name} hang'):
+        after = hub.send(one, how)
+        until(lambda: hub.prompts(how.splitlines()[1]), 60, 'the request to the model')
+        hub.of(one, '/cancel', 'POST', {})
+        assert hub.ended(one, after)[-1] == ('stop', {'stop_reason': 'cancelled'})
+    done(hub.turn(one, 'DO say again'))
+
+
+def test_it_goes_on_where_its_model_fails(hub, name):
+    """Once, where it asks again by itself; and for good, where it says so and takes the next
+    prompt."""
+    one = hub.with_agent(name)
+    done(hub.turn(one, 'DO fail 503 1'))
+    events = hub.turn(one, 'DO fail 400')
+    assert events[-1][0] in ('stop', 'error') and not said(events).endswith('Done.'), events
+    for queued in hub.of(one, '/queue')['messages']:
+        hub.of(one, f'/queue/{queued["id"]}', 'DELETE')
+    done(hub.turn(one, 'DO say again'))
+
+
+def test_it_changes_its_mode(hub, name):
+    """To one in which it edits without asking, by the command line, and back."""
+    free = TABLE[name].get('free')
+    if not free:
+        pytest.skip(f'{name} has no mode in which it asks less')
+    one, edited = hub.with_agent(name), hub.file(f'{name}.txt')
+    option = free.split('=')[0]
+    done(hub.turn(one, 'DO say hello'))  # what it has to choose is known from its first session on
+    before = {o['id']: o['value'] for o in hub.of(one)['options']}[option]
+    with open(edited, 'w', encoding='utf-8'):
+        os.chown(edited, hub.who.uid, hub.who.uid)
+    hub.ok('conversations', 'set', one, free)
+    events = done(hub.turn(one, f'DO edit {edited} {name} free'))
+    assert not of_kind(events, 'ui_prompt'), events
+    with open(edited, encoding='utf-8') as f:
+        assert f.read().rstrip('\n') == f'{name} free'
+    hub.ok('conversations', 'set', one, f'{option}={before}')
+
+
+def of_program(name, hub):
+    """The processes of an agent's program below the hub."""
+    return [p for p in host.below(hub.proc.pid).values()
+            if p.pid in {q.pid for q in host.with_argument(program(name), hub.proc.pid)}]
+
+
+@pytest.mark.whole
+def test_it_comes_back_after_a_crash(hub, name):
+    """With its session, if it can resume one."""
+    one = hub.with_agent(name)
+    done(hub.turn(one, f'DO say word-of-{name}'))
+    until(lambda: subprocess.run(['grep', '-rqs', f'word-of-{name}', f'{hub.state}/state-{name}'],
+                                 check=False).returncode == 0, what='the session on the disk')
+    after = hub.send(one, f'DO slow 60\nDO say {name} crash')
+    until(lambda: hub.prompts(f'{name} crash'), 60, 'the request to the model')
+    for process in of_program(name, hub):
+        os.kill(process.pid, signal.SIGKILL)
+    assert cause(hub.ended(one, after))['code'] == 'agent_failed'
+    done(hub.turn(one, f'DO say {name} is back'))
+    assert any(f'word-of-{name}' in json.dumps(request['body'])
+               for request in hub.prompts(f'{name} is back')), 'it has forgotten what was before'
+
+
+@pytest.mark.whole
+def test_it_says_that_its_model_is_not_granted(hub, name):
+    """Soon, also where it tries again for minutes."""
+    one = hub.talk(f'{name}-alone')
+    after = hub.send(one, 'DO say hello')
+    until(lambda: [told for told in of_kind(hub.events(one, after), 'network')
+                   if 'model.holt' in told['message']], 60, 'the denied host')
+    hub.of(one, '/cancel', 'POST', {})
+    hub.of(one, '', 'PATCH', {'archived': True})
 
 
 @pytest.mark.parametrize('name', ['claude', 'codex-zed'])

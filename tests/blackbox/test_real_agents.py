@@ -318,6 +318,8 @@ def test_for_an_editor(hub, name):
         hub.of(session, '', 'PATCH', {'options': {'mode': 'plan'}})
         until(lambda: editor.updates('config_option_update') or editor.seen.append(
             editor.lines.get(timeout=60)), what='the mode')
-        assert {o['id']: o['value'] for o in hub.of(session)['options']}['mode'] == 'plan'
+        # An agent may have told of another option before.
+        until(lambda: {o['id']: o['value'] for o in hub.of(session)['options']}['mode'] == 'plan',
+              what='mode plan')
     editor.end()
     gone(hub, session)

@@ -243,8 +243,8 @@ def test_what_can_not_be_looked_at_is_not_passed_over(hub, library):  # noqa: F8
     """Each call that looks at something in the folder fails once: then the apply fails, or nothing
     is left that it was to remove."""
     name = 'blind'
-    first = hub.revision(name, f'{name}-src', {'f': '1\n', 'g': '1\n', 'd/g': '1\n', 'd/f': '1\n'})
-    second = hub.revision(name, f'{name}-src', {'f': '1\n', 'd/f': '1\n'})
+    first = hub.revision(name, f'{name}-src', {'f': '1\n', 'd/g': '1\n'})
+    second = hub.revision(name, f'{name}-src', {'f': '1\n'})
     dst = hub.folder(f'{name}-dst')
     place = hub.folder(f'{name}-place')
     fault = Fault(shutil.copy(library, place), dst, place)
@@ -260,7 +260,7 @@ def test_what_can_not_be_looked_at_is_not_passed_over(hub, library):  # noqa: F8
             assert count >= nth, done
             hub.applied(name, dst, '-r', second)
         left = {one for one in tree(dst) if not one.startswith(b'.holt-apply-')}
-        assert left == {b'd', b'd/f', b'f'}, (nth, done)
+        assert left - {b'd'} == {b'f'}, (nth, done)  # an empty directory may stay
     assert failed > 3
 
 

@@ -57,6 +57,26 @@ void agent_package_entry(struct str name, struct str package, struct str program
 						    .install_scripts = scripts } };
 }
 
+struct package *agent_package_open(const char *images, struct str image, struct str package,
+				   struct str program, struct err *e)
+{
+	struct package *got = NULL;
+
+	for (int scripts = 0; scripts < 2 && !got; scripts++) {
+		struct config_server entry;
+		struct str words[4];
+
+		*e = (struct err)ERR_INIT;
+		agent_package_entry(program, package, program, scripts, words, &entry);
+		got = package_open(images, image, &entry, e);
+		if (!got && e->code != ERR_DATA_MISSING)
+			return NULL;
+	}
+	if (got)
+		*e = (struct err)ERR_INIT;
+	return got;
+}
+
 /* ---- lists of what was found ----------------------------------------------------------------- */
 
 static int program_put(struct arena *a, struct field_strs *list, struct str *room, struct str s,
@@ -100,8 +120,6 @@ static int program_fetched(const struct agent_preset *p, const struct field_strs
 	AUTO(images_close) struct images *store = NULL;
 	autoimage struct image image = { .record = { .bytes = 0 } };
 	char name[IMAGE_NAME_MAX + 1];
-	struct config_server entry;
-	struct str words[4];
 	struct package *got;
 	struct err none;
 	int rc;
@@ -113,10 +131,9 @@ static int program_fetched(const struct agent_preset *p, const struct field_strs
 	store = images_look(images, &none);
 	if (!store || images_find(store, str_of(name), &image, &none) < 0)
 		return 0;
-	agent_package_entry(argv->p[0], package, argv->p[0], false, words, &entry);
-	got = package_open(images, image.record.digest, &entry, e);
-	if (!got)
-		return -1;
+	got = agent_package_open(images, image.record.digest, package, argv->p[0], e);
+	if (!got) /* the preset wants another version now, or its files are gone */
+		return e->code == ERR_DATA_MISSING ? 0 : -1;
 	rc = program_argv(a, &got->record.program, argv, &ret->argv, e);
 	snprintf(ret->digest, sizeof(ret->digest), "%s", got->image);
 	ret->template = (struct str){ arena_dup(a, str_of(name), e), strlen(name) };

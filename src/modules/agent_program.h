@@ -38,6 +38,11 @@ struct str agent_program_package(const struct agent_preset *p, const struct fiel
 int agent_image_name(const char *prefix, struct str package, struct str program,
 		     char ret[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
+/* The record of an image that was fetched for a package's program, with its install scripts or
+ * without. ERR_DATA_MISSING: it was fetched for another version, or its files are gone. */
+struct package *agent_package_open(const char *images, struct str image, struct str package,
+				   struct str program, struct err *e) MUST_USE;
+
 /* The entry as which a package is fetched: `npx -y -p PACKAGE PROGRAM`; words is its room. name:
  * at most 32 of a-z 0-9 -. */
 void agent_package_entry(struct str name, struct str package, struct str program, bool scripts,

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.sandboxes
 VALUE = 'the-value-of-the-key-1'
 PRESET = {
     'title': 'Our agent', 'run': ['ours'], 'acp': ['ours', '--images'], 'npm': {'ours': 'ours'},
+    'installScripts': True,
     'hosts': ['api.example.com:443'], 'env': {'OURS_HOME': '~/.ours', 'QUIET': '1'},
     'state': ['~/.ours', '~/.cache/ours'],
     'settings': {'~/.ours/settings.json': {'json': {'mode': 'ask'}},
@@ -32,7 +33,8 @@ def mock_files():
 
 
 def publish(registry, version):
-    registry.add('ours', version, mock_files(), bin={'ours': 'agent.py'})
+    registry.add('ours', version, mock_files(), bin={'ours': 'agent.py'},
+                 scripts={'postinstall': 'cp /usr/bin/true /opt/package/ran'})
 
 
 def write(me, path, text):
@@ -84,12 +86,14 @@ def test_what_was_added_runs_by_its_preset(me, tmp_path):
         hub.fails(125, 'did you mean ours?', 'agent', 'add', 'oura')
         said = hub.ok('agent', 'add', 'ours').decode()
         assert said.count('ours 1.0.0: ') == 1 and 'ours added' in said, said
+        assert 'which ran in the sandbox: ours@1.0.0: postinstall' in said, said
         assert 'fetched before' in hub.ok('agent', 'add', 'ours').decode()
         assert agents_of(hub)['ours'] == {
             'name': 'ours', 'preset': 'ours', 'run': 'ours 1.0.0', 'acp': 'ours 1.0.0'}
-        got = shell(hub, 'echo $OURS_HOME $QUIET; cat ~/.ours/*; pwd; printenv OURS_KEY;'
-                    'mkdir ~/.ours/.git && echo kept > ~/.ours/kept; touch ~/.cache/ours/x')
-        assert '/home/agent/.ours 1\nask = true\n{"mode":"ask"}\n' in got, got
+        got = shell(hub, 'echo $OURS_HOME $QUIET; cat ~/.ours/*; ls /opt/package/ran;'
+                    'printenv OURS_KEY; mkdir ~/.ours/.git && echo kept > ~/.ours/kept;'
+                    'touch ~/.cache/ours/x')
+        assert '/home/agent/.ours 1\nask = true\n{"mode":"ask"}\n/opt/package/ran\n' in got, got
         key = got.rstrip().split('\n')[-1]
         assert VALUE not in got and len(key) > 16 and '/' not in key, got
         assert shell(hub, 'cat ~/.ours/kept; ls -d ~/.ours/.git').startswith('kept\n')
@@ -148,3 +152,4 @@ def test_what_cannot_start_says_why(me, tmp_path):
         hub.fails(125, 'was not fetched from', 'agent', 'add', 'ours')
         hub.fails(125, 'another agent ours', 'agent', 'add', '-n', 'ours', 'claude')
         hub.fails(125, 'no agent x', 'agent', 'rm', 'x')
+        hub.fails(1, 'did you mean claude?', 'config', 'check')

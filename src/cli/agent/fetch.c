@@ -85,15 +85,12 @@ struct package *agent_fetched(const char *prefix, struct str package, struct str
 {
 	autoimage struct image image = { .record = { .bytes = 0 } };
 	char name[IMAGE_NAME_MAX + 1], images[PATH_MAX];
-	struct config_server entry;
 	struct err none = ERR_INIT;
-	struct str words[4];
 
-	agent_package_entry(program, package, program, false, words, &entry);
 	if (agent_image_name(prefix, package, program, name, e) < 0 ||
 	    home_where("images", images, e) < 0 || image_cli_look(str_of(name), &image, &none) < 0)
 		return NULL;
-	return package_open(images, image.record.digest, &entry, e);
+	return agent_package_open(images, image.record.digest, package, program, e);
 }
 
 bool agent_fetch_ran_scripts(const struct package *p)

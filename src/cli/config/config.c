@@ -7,6 +7,7 @@
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
 #include "config/advice.h"
+#include "config/agent_preset.h"
 #include "config/config.h"
 #include "config/variables.h"
 #include "guard/gate/gate.h"
@@ -76,6 +77,24 @@ static void doubts_advice(void *data, const char *text)
 	safe_puts(stderr, str_of(text));
 }
 
+/* A preset that is not there keeps its agent from starting. */
+static bool doubts_preset(const struct config *c, const struct config_agent *a)
+{
+	AUTO(agent_presets_free) struct agent_presets *presets = NULL;
+	char line[CONFIG_PLACE_MAX + sizeof(((struct err *)0)->msg)], place[CONFIG_PLACE_MAX];
+	struct err e;
+
+	if (!a->preset.p || a->program.disabled)
+		return false;
+	presets = agent_presets_read(config_path(c), &e);
+	if (presets && agent_presets_find(presets, a->preset, &e))
+		return false;
+	snprintf(line, sizeof(line), "%s: /agents/%.*s: %s",
+		 config_place(c, a->program.line, place), STR_ARG(a->name), e.msg);
+	doubts_print(line);
+	return true;
+}
+
 static unsigned doubts_programs(const struct config *c)
 {
 	const struct config_file *f = config_file(c);
@@ -88,7 +107,7 @@ static unsigned doubts_programs(const struct config *c)
 		n += config_advise(at.server, doubts_advice, &at);
 	}
 	for (size_t i = 0; i < f->agents.n; i++)
-		n += doubts_program(c, &f->agents.p[i].program);
+		n += doubts_program(c, &f->agents.p[i].program) + doubts_preset(c, &f->agents.p[i]);
 	return n;
 }
 

@@ -542,13 +542,13 @@ def test_a_question_looks_like_no_approval(chrome, hub, page):
     made = hub.post('/api/prompts', wait=False, kind='options_buttons', title=title, question='It?',
                     options=['Allow once', 'Deny'])['request_id']
     chrome.shows(page, title, '.card')
-    assert chrome.run(page, "return page.locator('.card :is(h2, h3, h4)').allInnerTexts();") == [
-        'A question of token']
-    assert chrome.text(page, '.card .said') == title
+    assert chrome.text(page, '.card .kind') == 'Question of token'
+    assert chrome.run(page, "return page.locator('.card .kind :is(h3, .said)').count();") == 0
     assert chrome.run(page, 'return tools.axe();') == []
     chrome.run(page, press('.card button:has-text("Deny")'))
     until(lambda: hub.call('GET', f'/api/prompts/{made}')['state'] == 'answered', what='the answer')
-    chrome.shows(page, f'A question of token: {title}', 'main .rows')
+    chrome.shows(page, title, 'main .rows')
+    chrome.shows(page, 'asked by token', 'main .rows')
 
 
 def test_many_wait_at_once(chrome, hub, box, page):
@@ -1096,8 +1096,9 @@ def test_a_conversation(chrome, hub, page):
     chrome.run(page, '''
         await page.click('text=What its agent may do');
         await page.locator('.flag input').first().click();
-        await page.click('text=Archive');''')
-    chrome.shows(page, 'Take out of the archive')
+        await page.click('.talk header >> text=More');
+        await page.click('.menu >> text=Archive');''')
+    chrome.run(page, "await page.waitForSelector('#prompt:disabled');")
     view = hub.call('GET', f'/api/sessions/{session}')
     first = hub.call('GET', '/api/advanced-flags')[0]
     assert view['flags'][first['name']] is not first['default'] and view['archived'] is True
@@ -1222,9 +1223,9 @@ def test_a_hostile_transcript(chrome, hub, page):
         route.fulfill({ contentType: 'application/json', body: arg }));""",
                json.dumps({'events': events, 'has_more': False}))  # text, for large numbers
     chrome.goto(page, f'/c/{session}')
-    text = chrome.shows(page, 'The turn has ended: end_turn.')
+    text = chrome.shows(page, 'The turn has ended.')
     chrome.run(page, """
-        for (const summary of await page.locator('.transcript summary, .plan summary').all())
+        for (const summary of await page.locator('.transcript summary').all())
             await summary.click();""")
     text = chrome.text(page)
     for part in (HOSTILE[0], HOSTILE[1], 'no list', 'not shown', 'Plan: 1 of 2', 'code <b>',
@@ -1235,6 +1236,71 @@ def test_a_hostile_transcript(chrome, hub, page):
     only_text(chrome, page)
     assert chrome.run(page, 'return tools.axe();') == []
     chrome.run(page, "await tools.shot('transcript'); await page.unrouteAll();")
+    chrome.goto(page, '/c')
+    hub.call('DELETE', f'/api/sessions/{session}')
+
+
+def test_a_turn_is_seen_at_a_glance(chrome, hub, page):
+    """One line for a call, one for several that only looked, changes by lines; and most of the
+    screen is for what was said."""
+    old = ''.join(f'line {i}\n' for i in range(1, 30))
+    new = old.replace('line 14', 'line fourteen').replace('line 20\n', '')
+    told = [
+        ('user_prompt', {'message': 'Mend it', 'prompt_id': 'p'}),
+        *[('tool_call', {'toolCallId': f'r{i}', 'title': f'file{i}.c', 'status': 'completed',
+                         'kind': 'read'}) for i in range(4)],
+        ('tool_call', {'toolCallId': 'x', 'title': 'make test', 'status': 'pending',
+                       'kind': 'execute'}),
+        ('tool_call_update', {'toolCallId': 'x', 'status': 'failed'}),
+        ('tool_call', {'toolCallId': 'c', 'title': 'main.c', 'status': 'completed', 'kind': 'edit',
+                       'content': [{'type': 'diff', 'path': '/src/main.c', 'oldText': old,
+                                    'newText': new}]}),
+        ('stop', {'stop_reason': 'cancelled'})]
+    events = [{'seq': n, 'type': kind, 'timestamp': f'2026-01-01T00:00:{n:02}.000Z', 'data': data}
+              for n, (kind, data) in enumerate(told, 2)]
+    session = hub.post('/api/sessions', title='glance')['session_id']
+    chrome.run(page, """await page.route('**/api/sessions/*/events?*', (route) =>
+        route.fulfill({ json: { events: arg, has_more: false } }));""", events)
+    for width, height in ((1440, 900), (820, 1180), (390, 844)):
+        chrome.run(page, 'await page.setViewportSize({ width: arg[0], height: arg[1] });',
+                   [width, height])
+        chrome.goto(page, f'/c/{session}')
+        chrome.shows(page, 'stopped 8 s', '.transcript')
+        assert chrome.run(page, "return (await page.locator('.transcript').boundingBox()).height;"
+                          ) > 0.6 * height
+        chrome.run(page, "await tools.shot(arg);", f'glance-{width}')
+    text = chrome.text(page, '.transcript')
+    assert 'Looked at 4 places' in ' '.join(text.split()) and text.count('make test') == 1, text
+    assert 'file2.c' not in text and 'failed' in text and '+1' in text and '−2' in text
+    chrome.run(page, "await page.locator('.tool summary', { hasText: 'main.c' }).click();")
+    lines = chrome.run(page, "return page.locator('.lines tr').allInnerTexts();")
+    assert [line.split() for line in lines if line.split()[-1] != '⋯'] == [
+        *[[f'{n}', f'{n}', 'line', f'{n}'] for n in (11, 12, 13)], ['14', '-', 'line', '14'],
+        ['14', '+', 'line', 'fourteen'], *[[f'{n}', f'{n}', 'line', f'{n}'] for n in range(15, 20)],
+        ['20', '-', 'line', '20'], *[[f'{n}', f'{n - 1}', 'line', f'{n}'] for n in (21, 22, 23)]]
+    chrome.run(page, "await page.click('text=Details');")
+    assert 'main.c' in chrome.shows(page, '1 changed file', '.talk aside')
+    chrome.run(page, "await page.click('text=Details');")
+    # a prompt of before comes back to be edited; Enter sends it, with Shift it is a new line
+    chrome.run(page, '''
+        await page.locator('.mine').hover();
+        await page.click('text=Edit and send again');
+        await page.locator('#prompt:focus').waitFor();
+        await page.press('#prompt', 'End');
+        await page.press('#prompt', 'Shift+Enter');
+        await page.keyboard.type('now');
+        await page.press('#prompt', 'Enter');''')
+    chrome.shows(page, '1 queued')
+    (queued,) = hub.call('GET', f'/api/sessions/{session}/queue')['messages']
+    assert queued['message'] == 'Mend it\nnow'
+    chrome.run(page, '''
+        await page.click('.talk header >> text=More');
+        await page.click('.menu >> text=Rename');
+        await page.fill('dialog [name=title]', 'of now');
+        await page.click('dialog .main');''')
+    chrome.shows(page, 'of now', 'h1')
+    assert chrome.run(page, 'return tools.axe();') == []
+    chrome.run(page, 'await page.unrouteAll();')
     chrome.goto(page, '/c')
     hub.call('DELETE', f'/api/sessions/{session}')
 
@@ -1340,10 +1406,18 @@ def test_a_permission_is_shown_as_it_is(chrome, me, tmp_path):
         page, talk = chrome.enter('permits', hub), hub.talk()
         chrome.run(page, """await page.click('nav.rail a[href="/inbox"]');""")
         after = hub.send(talk, ['permit', command])
-        question = hub.question(talk)
+        hub.question(talk)
         for line in command.split('\n'):
             chrome.shows(page, line, '.card')
-        hub.answer(question, 'no')
+        # what a button does is said in the page's words, and the keys of approvals answer it
+        assert chrome.run(page, "return page.locator('.answers button').allInnerTexts();")[0] == (
+            'Allow once Allow')
+        chrome.run(page, '''
+            while (await page.locator('.card .answers').count()) {
+                await page.waitForTimeout(700);
+                await page.focus('.card', { timeout: 1000 }).catch(() => {});
+                await page.keyboard.press('Shift+D');
+            }''')
         hub.ended(talk, after)
         assert chrome.sins(page) == []
         chrome.run(page, 'await page.context().close();')

@@ -97,13 +97,56 @@ export function eventsOf(read, draw) {
 	return s;
 }
 
-const folded = new WeakMap(); // of the event where a call began: what became of it
+const LOOKS = ['read', 'search'];
+const LOOKS_MIN = 3; // fewer stand for themselves
+
+const kept = { calls: new WeakMap(), looks: new WeakMap(), ends: new WeakMap() };
+
+// The row of these, which begins with the first of them: the same object as long as they are the same.
+function same(rows, all, make) {
+	const before = rows.get(all[0]);
+	if (before && before.all.length === all.length && before.all.every((one, i) => one === all[i]))
+		return before.row;
+	const row = make();
+	rows.set(all[0], { all, row });
+	return row;
+}
+
+function rowOf({ all, began }) {
+	const [first] = all;
+	if (first.type === 'stop')
+		return same(kept.ends, all, () => ({ ...first, began }));
+	if (all.length === 1)
+		return first;
+	return same(kept.calls, all, () => ({ ...first, ended: all.at(-1).timestamp, data: Object.assign({}, ...all.map((e) => e.data)) }));
+}
+
+const isLook = (row) => row.type === 'tool_call' && LOOKS.includes(row.data?.kind) && row.data.status === 'completed';
+
+// Calls that only looked at something, one after the other, are one row.
+function looksOf(rows) {
+	const out = [];
+	for (let at = 0; at < rows.length; at++) {
+		let end = at;
+		while (end < rows.length && isLook(rows[end]))
+			end++;
+		const all = rows.slice(at, end);
+		if (all.length < LOOKS_MIN) {
+			out.push(rows[at]);
+			continue;
+		}
+		out.push(same(kept.looks, all, () => ({ type: 'looks', seq: all[0].seq, timestamp: all[0].timestamp, rows: all })));
+		at = end - 1;
+	}
+	return out;
+}
 
 // What is shown of events: the last state of each tool call, at the place where it began. A row whose
 // events are the same is the same object.
 export function fold(events) {
 	const calls = new Map();
 	const rows = [];
+	let began; // the turn that is under way
 	for (const e of events) {
 		const call = e.data?.toolCallId ?? e.data?.tool_call_id;
 		if (e.type === 'tool_call_update' && calls.has(call)) {
@@ -112,17 +155,12 @@ export function fold(events) {
 		}
 		if (e.type === 'plan' || e.type === 'usage' || e.type === 'queue')
 			continue;
+		if (e.type === 'user_prompt')
+			began = e.timestamp;
 		const all = [e];
 		if (call && e.type.startsWith('tool_call'))
 			calls.set(call, all);
-		rows.push(all);
+		rows.push({ all, began });
 	}
-	return rows.map((all) => {
-		const [first] = all;
-		if (all.length === 1)
-			return first;
-		if (folded.get(first)?.n !== all.length)
-			folded.set(first, { n: all.length, row: { ...first, data: Object.assign({}, ...all.map((e) => e.data)) } });
-		return folded.get(first).row;
-	});
+	return looksOf(rows.map(rowOf));
 }

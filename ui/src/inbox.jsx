@@ -69,10 +69,10 @@ export function Card({ same, onDone }) {
 		<article class="card" ref={ref} tabIndex={0} data-card={a.id} onKeyDown={keys}
 			aria-label={`${a.action} for ${a.principal}`}>
 			<header>
-				<h3><Text of={a.principal} /> asks for <Text of={a.action} />
-					{same.length > 1 && ` ×${same.length}`}</h3>
+				<p class="kind">Call <span class="muted">of <Text of={a.principal} /></span></p>
 				<Deadline at={a.expires_at} />
 			</header>
+			<h3>Allow <Text of={a.action} />{a.target && <> in <Text of={a.target} /></>}?{same.length > 1 && ` ×${same.length}`}</h3>
 			<dl>
 				{a.target && <><dt>Sandbox</dt><dd><Link to={`/s/${encodeURIComponent(a.target)}`}><Text of={a.target} /></Link></dd></>}
 				{a.conversation && <><dt>Conversation</dt><dd><Text of={a.conversation} /></dd></>}
@@ -118,7 +118,7 @@ function Done({ of }) {
 		<li class="row">
 			<Chip kind={KINDS[a?.state ?? of.state]}>{a?.state ?? of.state}</Chip>{' '}
 			{a ? <><Text of={a.action} /> for <Text of={a.principal} />{a.target && <> in <Text of={a.target} /></>}{a.scope && <span class="muted"> ({a.scope})</span>}</>
-				: <>A question of <Text of={of.principal} />: <Text of={of.title || of.question} prose /> {of.label && <>: <Text of={of.label} /></>}</>}
+				: <><Text of={of.title || of.question} prose /> <small class="muted">asked by <Text of={of.principal} /></small> {of.label && <>: <Text of={of.label} /></>}</>}
 			<small class="muted">
 				{of.answered_by && <> by <Text of={of.answered_by} /> over <Text of={of.answered_over} /></>}
 				{' '}<Ago at={of.answered_at ?? of.created_at} />

@@ -86,6 +86,20 @@ function useDraft(id) {
 	};
 }
 
+// What an option does, in the page's words: an agent may call its options what it likes.
+const KINDS = { allow_once: 'Allow once', allow_always: 'Always allow', reject_once: 'Reject', reject_always: 'Always reject' };
+const labelOf = (o) => KINDS[o.kind] ?? o.label;
+
+// Who asks, and in which conversation.
+function From({ of: q }) {
+	const all = useResource('/api/sessions?limit=200');
+	const talk = q.session_id && all.data?.conversations.find((c) => c.session_id === q.session_id);
+	return (
+		<span class="muted">of <Text of={talk?.acp_server || q.principal} />
+			{q.session_id && <> in <Link to={`/c/${encodeURIComponent(q.session_id)}`}>{talk?.title ? <Text of={talk.title} prose /> : 'its conversation'}</Link></>}</span>
+	);
+}
+
 export function Question({ of: q, onDone }) {
 	const draft = useDraft(q.request_id);
 	const ref = useRef();
@@ -116,29 +130,37 @@ export function Question({ of: q, onDone }) {
 		else
 			send('answer', { free_text: data.get('text') }, 'Sent');
 	};
-	const asks = q.kind === 'permission' && q.origin === 'acp' && q.title; // the heading is the hub's own
+	const permits = q.kind === 'permission';
+	const asks = permits && q.origin === 'acp' && q.title; // the heading is the hub's own
+	const option = (kind) => permits && q.options.find((o) => o.kind === kind);
+	const keys = (event) => {
+		if (event.target !== ref.current || !event.shiftKey || event.repeat)
+			return;
+		const chosen = event.key === 'A' ? option('allow_once') : event.key === 'D' ? option('reject_once') : null;
+		if (chosen)
+			send('answer', { option_id: chosen.id }, labelOf(chosen));
+	};
 	const typed = q.kind === 'form' || q.kind === 'textbox' || q.allow_free_text;
 
 	return (
-		<article class="card" ref={ref} tabIndex={0} data-card={q.request_id} aria-labelledby={id}>
+		<article class="card" ref={ref} tabIndex={0} data-card={q.request_id} aria-labelledby={id} onKeyDown={keys}>
 			<header>
 				{/* in the page's words alone, so that none looks like a request for approval */}
-				<h3 id={id}>{asks ? <Text of={q.title} /> : <>A question of <Text of={q.principal} /></>}</h3>
-				<Deadline at={q.expires_at} then="nobody has answered" />
+				<p class="kind">{permits ? 'Permission' : 'Question'} <From of={q} /></p>
+				<Deadline at={q.expires_at} />
 			</header>
-			<p class="muted">{asks ? 'What follows is in the words of the agent' : <>{q.kind} of {q.origin}, by <Text of={q.principal} /></>}
-				{q.session_id && <>, in <Link to={`/c/${encodeURIComponent(q.session_id)}`}>its conversation</Link></>}</p>
-			{q.title && !asks && <p class="said"><Text of={q.title} prose={q.kind !== 'permission'} /></p>}
+			<h3 id={id}>{asks ? <Text of={q.title} /> : q.title ? <Text of={q.title} prose={!permits} /> : <span class="hidden">{permits ? 'A permission' : 'A question'}</span>}</h3>
+			{asks && <p class="muted">What follows is in the words of the agent.</p>}
 			{/* what is allowed is shown as it is: Markdown would leave out a part of a command */}
-			{q.kind === 'permission' ? <pre class="log"><Text of={q.question} block /></pre> : <Markdown of={q.question} />}
-			{q.kind === 'permission' && q.text && <pre class="log"><Text of={q.text} block /></pre>}
+			{permits ? <pre class="log"><Text of={q.question} block /></pre> : <div class={q.title ? '' : 'asked'}><Markdown of={q.question} /></div>}
+			{permits && q.text && <pre class="log"><Text of={q.text} block /></pre>}
 			{sent?.problem && <Failure of={sent.problem} />}
 			{sent?.word ? <p role="status"><Chip kind="ok">{sent.word}</Chip></p> : (
 				<>
 					<div class="answers" onKeyDown={noEnter}>
 						{q.options.map((o) => (
 							<button key={o.id} disabled={off} onClick={() => send('answer', { option_id: o.id }, o.label)}>
-								<Text of={o.label} prose={q.kind !== 'permission'} />{o.kind && <small class="muted"> <Text of={o.kind} /></small>}
+								<Text of={labelOf(o)} prose={!permits} />{o.kind && o.label !== labelOf(o) && <small class="muted"> <Text of={o.label} /></small>}
 								{o.description && <small class="muted"> <Text of={o.description} prose={q.kind !== 'permission'} /></small>}</button>
 						))}
 						{q.kind === 'notify' && <button disabled={off} onClick={() => send('answer', {}, 'Seen')}>Seen</button>}
@@ -152,7 +174,8 @@ export function Question({ of: q, onDone }) {
 							<button class="main" disabled={off}>{sent?.busy ? 'Sending…' : 'Send'}</button>
 						</form>
 					)}
-					{q.kind !== 'notify' && <button disabled={off} onClick={() => send('cancel', {}, 'Taken back')}>Do not answer</button>}
+					{q.kind !== 'notify' && <details><summary class="muted">More</summary>
+						<button disabled={off} onClick={() => send('cancel', {}, 'Dismissed')}>Dismiss without an answer</button></details>}
 				</>
 			)}
 		</article>

@@ -7,7 +7,7 @@ import { Text } from './text.jsx';
 import { Ago, Chip, Do, Empty, Field, Form, Loaded, stored, Sure } from './ui.jsx';
 
 const KEPT = 'holt-settings';
-export const settings = signal({ theme: 'system', letters: true, notify: false, ...stored(KEPT) });
+export const settings = signal({ theme: 'system', letters: true, enter: true, notify: false, ...stored(KEPT) });
 
 export function applyTheme() {
 	document.documentElement.dataset.theme = settings.value.theme;
@@ -24,7 +24,7 @@ async function askNotify() {
 }
 
 function Browser() {
-	const { theme, letters, notify } = settings.value;
+	const { theme, letters, enter, notify } = settings.value;
 	return (
 		<section>
 			<h2>This browser</h2>
@@ -35,6 +35,7 @@ function Browser() {
 				))}
 			</fieldset>
 			<label><input type="checkbox" checked={letters} onChange={(e) => set({ letters: e.currentTarget.checked })} /> Single letters are keys (? shows them)</label>
+			<p><label><input type="checkbox" checked={enter} onChange={(e) => set({ enter: e.currentTarget.checked })} /> Enter sends a prompt (else Ctrl+Enter)</label></p>
 			<p>{notify ? <button onClick={() => set({ notify: false })}>Stop notifications</button>
 				: <button onClick={askNotify} disabled={!('Notification' in window)}>Notify me when something needs me</button>}</p>
 		</section>

@@ -81,12 +81,11 @@ export function useSteady(ref, count = 1) {
 	};
 }
 
-export function Deadline({ at, then = 'refused' }) {
+export function Deadline({ at }) {
 	if (!at)
 		return null;
 	const left = (Date.parse(at) - now.value) / 1000;
-	return <p class="deadline">{left > 0 ? <>Until {clock(Date.parse(at))}, in {span(left)}, then {then}</>
-		: 'It has expired'}</p>;
+	return <p class="deadline" title={clock(Date.parse(at))}>{left > 0 ? `expires in ${span(left)}` : 'it has expired'}</p>;
 }
 
 // ---- pieces -----------------------------------------------------------------------------------

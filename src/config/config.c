@@ -40,7 +40,7 @@ static const struct field file_fields[] = {
 		     "LD_PRELOAD, or patterns of them, that requests of the contract may set. "
 		     "Default: none."),
 	FIELD_OBJECT(struct config_file, network, config_network_table,
-		     .doc = "Named lists of network rules."),
+		     .doc = "Named lists of network rules, and how the hub reaches hosts."),
 	FIELD_OBJECT(struct config_file, limits, config_limits_table,
 		     .doc = "Limits for all clients together."),
 	FIELD_OBJECT(struct config_file, storage, config_storage_table,
@@ -150,6 +150,7 @@ static int config_check(struct config_reader *r)
 
 	if (config_check_policy(r, config_at(root, STR_LIT("policy")), &f->policy) < 0 ||
 	    config_check_secrets(r, config_at(root, STR_LIT("secrets")), &f->secrets) < 0 ||
+	    config_check_network(r, config_at(root, STR_LIT("network")), &f->network) < 0 ||
 	    config_check_tls(r, config_at(root, STR_LIT("tls")), &f->tls) < 0 ||
 	    config_check_inputs(r, config_at(root, STR_LIT("inputs")), &f->inputs) < 0 ||
 	    config_check_conversations(r, root, f) < 0 ||

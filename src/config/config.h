@@ -95,11 +95,27 @@ struct config_preset {
 	struct field_strs rules; /* "pypi.org:443" */
 };
 
+struct config_resolvers {
+	struct str name; /* a suffix: "corp.example" */
+	struct field_strs servers; /* addresses, with or without a port */
+};
+
+/* How the hub reaches what sandboxes are granted; read when it starts. */
 struct config_network {
 	struct {
 		struct config_preset *p;
 		size_t n;
 	} presets;
+	bool has_proxy; /* else the environment says it */
+	struct str proxy; /* http://HOST:PORT; empty: none */
+	struct str proxy_secret; /* its value is "user:password" */
+	struct field_strs no_proxy; /* names, each with all below it */
+	struct str ca; /* absolute path of certificates (PEM) */
+	struct {
+		struct config_resolvers *p;
+		size_t n;
+	} resolvers;
+	struct field_strs private; /* names that may have private addresses */
 };
 
 /* A secret that is the tokens of a log-in (OAuth), and gets new ones. */

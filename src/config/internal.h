@@ -16,6 +16,8 @@ int config_check_policy(struct config_reader *r, struct json_pointer at,
 int config_check_secrets(struct config_reader *r, struct json_pointer at,
 			 const struct config_secrets *s) MUST_USE;
 
+int config_check_network(struct config_reader *r, struct json_pointer at,
+			 const struct config_network *n) MUST_USE;
 int config_check_tls(struct config_reader *r, struct json_pointer at,
 		     const struct config_tls *t) MUST_USE;
 int config_check_inputs(struct config_reader *r, struct json_pointer at,

@@ -69,7 +69,8 @@ static int program_sandbox_network(struct program_sandbox *p, struct err *e)
 		return err_wrap(e, "network");
 	if (p->service && net_grant_add(&p->grant, p->service, NULL, 0, e) < 0)
 		return -1;
-	if (!t->bound && net_grant_ends_tls(&p->grant, NET_TLS_MAYBE, &tls))
+	if (!t->bound && p->grant.n &&
+	    (net_grant_ends_tls(&p->grant, NET_TLS_MAYBE, &tls) || nets_ca(hub_nets(t->of->hub)).n))
 		t->bound = hub_sandboxes_bind(hub_sandboxes(t->of->hub), &none, e);
 	return !e->code ? 0 : -1;
 }

@@ -8,6 +8,7 @@ that look public and at some that are forbidden. Nothing of it touches the machi
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -18,6 +19,9 @@ import threading
 import time
 from ctypes import Structure, c_bool, c_char, c_int32, c_uint8, c_uint16, c_uint32, c_uint64
 
+import pytest
+
+from client import until
 from who import BUILD
 
 PROGRAM = os.path.join(BUILD, 'src/box/holt-egress')
@@ -79,9 +83,38 @@ class Resolver(Structure):
     _fields_ = [('addr', Addr), ('port', c_uint16)]
 
 
+class Split(Structure):
+    _fields_ = [('host', c_char * 254), ('n', c_uint32), ('servers', Resolver * 4)]
+
+
 class Hello(Structure):
-    _fields_ = [('h', Head), ('version', c_uint32), ('n_resolvers', c_uint32),
-                ('resolvers', Resolver * 4), ('limits', Limits)]
+    _fields_ = [('h', Head), ('version', c_uint32)] + [
+        (n, c_uint32) for n in ('n_split', 'n_private', 'n_direct', 'n_auth', 'n_ca')] + [
+        ('proxy', c_char * 254), ('proxy_port', c_uint16), ('n_resolvers', c_uint32),
+        ('resolvers', Resolver * 4), ('limits', Limits)]
+
+
+class Way:
+    """How names are reached, as a hub says it in its hello. proxy: (HOST, PORT); split: servers by
+    suffix; private, direct: names."""
+
+    def __init__(self, proxy=None, auth='', split=None, private=(), direct=(), ca=b''):
+        self.proxy, self.auth, self.ca = proxy, auth.encode(), ca
+        self.split, self.private, self.direct = split or {}, private, direct
+
+    def fill(self, m):
+        m.n_split, m.n_private, m.n_direct = map(len, (self.split, self.private, self.direct))
+        m.n_auth, m.n_ca = len(self.auth), len(self.ca)
+        if self.proxy:
+            m.proxy, m.proxy_port = self.proxy[0].encode(), self.proxy[1]
+        rest = b''
+        for suffix, ip in self.split.items():
+            rest += bytes(Split(suffix.encode(), 1, (Resolver * 4)(Resolver(addr(ip), 0))))
+        for name in (*self.private, *self.direct):
+            one = rule(name + ':1')
+            one.port = 0
+            rest += bytes(one)
+        return rest + self.auth + self.ca
 
 
 class Grant(Structure):
@@ -168,8 +201,9 @@ WHATS = {1: 'opened', 2: 'closed', 3: 'denied', 4: 'failed', 5: 'secret', 6: 'pl
 REASONS = ['none', 'not_granted', 'forbidden_address', 'address_literal', 'not_tls', 'not_http',
            'bad_tls', 'no_sni', 'sni_mismatch', 'ech', 'bad_http', 'host_mismatch', 'http_rule',
            'http_rule_tls', 'connect', 'upgrade', 'limit_flows', 'limit_rate', 'limit_host', 'slow',
-           'idle', 'resolve_failed', 'connect_failed', 'revoked', 'dropped', 'broken', 'bad_proxy',
-           'bad_certificate', 'bad_answer', 'http_asked', 'bad_tokens']
+           'idle', 'resolve_failed', 'connect_failed', 'proxy_failed', 'revoked',
+           'dropped', 'broken', 'bad_proxy', 'bad_certificate', 'bad_answer', 'http_asked',
+           'bad_tokens']
 
 
 def rule(text, target=None):
@@ -258,14 +292,15 @@ class World:
         self.told = {}  # (name, kind): the last query and who sent it, and the answer
         self.dns = self.world.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.dns.bind((DNS_IP, 53))
-        threading.Thread(target=self.serve_names, daemon=True).start()
+        threading.Thread(target=self.serve_names, args=(self.dns, self.zone), daemon=True).start()
         self.make_certificates()
 
     def make_certificates(self):
         self.ca = os.path.join(self.top, 'cert.pem')
         self.key = os.path.join(self.top, 'key.pem')
         names = ','.join(f'DNS:{name}' for name in (
-            'web.example', 'other.example', '*.wild.example', 'xn--bcher-kva.example', *self.names))
+            'web.example', 'other.example', 'far.example', '*.wild.example',
+            'xn--bcher-kva.example', *self.names))
         subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
                         'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=test',
                         '-addext', f'subjectAltName={names}', '-keyout', self.key, '-out', self.ca],
@@ -277,11 +312,11 @@ class World:
                         '-addext', 'keyUsage=critical,keyCertSign', '-keyout', self.own_key,
                         '-out', self.own_ca], check=True, capture_output=True)
 
-    def serve_names(self):
+    def serve_names(self, dns, zone):
         """An operator's resolver. The zone has lists of addresses, or functions that give them."""
         while True:
             try:
-                query, peer = self.dns.recvfrom(1500)
+                query, peer = dns.recvfrom(1500)
             except OSError:
                 return
             if len(query) < 17:
@@ -293,23 +328,23 @@ class World:
             name, kind = '.'.join(labels).lower(), struct.unpack('>H', query[at + 1:at + 3])[0]
             asked, answer = self.told.get((name, kind), (None, None))
             if asked == (query, peer):  # again, since the answer came too late
-                self.dns.sendto(answer, peer)
+                dns.sendto(answer, peer)
                 continue
             self.asked.append((name, kind))
-            found = self.zone.get(name)
+            found = zone.get(name)
             if callable(found):
                 found = found(kind)
             records = [ip for ip in found or () if (':' in ip) == (kind == 28)]
             answer = b''
             for ip in records if kind in (1, 28) else ():
                 raw = socket.inet_pton(socket.AF_INET6 if ':' in ip else socket.AF_INET, ip)
-                answer += struct.pack('>HHHIH', 0xc00c, kind, 1, self.zone.get('ttl', 0),
+                answer += struct.pack('>HHHIH', 0xc00c, kind, 1, zone.get('ttl', 0),
                                       len(raw)) + raw
             n = len(records) if kind in (1, 28) else 0
             head = query[:2] + struct.pack('>HHHHH', 0x8180 | (0 if found else 3), 1, n, 0, 0)
             answer = head + query[12:at + 5] + answer
             self.told[name, kind] = (query, peer), answer
-            self.dns.sendto(answer, peer)
+            dns.sendto(answer, peer)
 
     def serve(self, handle, ip=WEB_IP, port=80, where=None, tls=False, family=None):
         """A server: handle(connection) for each, in a thread. Gives its log of connections."""
@@ -358,6 +393,54 @@ class World:
             n.close()
 
 
+# ---- a network whose only way out is a proxy -----------------------------------------------------
+
+PROXY_AT = (WEB_IP, 3128)
+COMPANY = f"""
+Port {PROXY_AT[1]}
+Listen {PROXY_AT[0]}
+Timeout 30
+Allow {HOST_IP}
+BasicAuth holt password1
+ConnectPort 443
+ConnectPort 22
+ConnectPort 9443
+MaxClients 32
+LogFile "%s"
+"""
+
+
+@contextlib.contextmanager
+def company_proxy(world, folder):
+    """Debian's tinyproxy. It knows far.example, as no resolver does. Gives a function: its log."""
+    program = shutil.which('tinyproxy')
+    if not program:
+        pytest.skip('needs tinyproxy')
+    config, hosts, log = (os.path.join(folder, name) for name in ('conf', 'hosts', 'log'))
+    with open(config, 'w', encoding='ascii') as f:
+        f.write(COMPANY % log)
+    with open(hosts, 'w', encoding='ascii') as f:
+        f.write(f'{WEB_IP} far.example\n{OTHER_IP} other.example\n')
+    running = subprocess.Popen(world.world.command(
+        'sh', '-c', f'mount --bind {hosts} /etc/hosts && exec {program} -d -c {config}'),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def is_up():
+        assert running.poll() is None
+        with world.host.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+            return s.connect_ex(PROXY_AT) == 0
+
+    def said():
+        with open(log, encoding='utf-8', errors='replace') as f:
+            return f.read()
+    try:
+        until(is_up)
+        yield said
+    finally:
+        running.terminate()
+        running.wait()
+
+
 # ---- the proxy -----------------------------------------------------------------------------------
 
 class Refused(Exception):
@@ -367,7 +450,7 @@ class Refused(Exception):
 class Proxy:
     """A running holt-egress, and one sandbox's grants at it."""
 
-    def __init__(self, world, limits=None, resolver=DNS_IP, wrap=()):
+    def __init__(self, world, limits=None, resolver=DNS_IP, wrap=(), way=None):
         self.world, self.seq, self.events, self.answers = world, 0, [], {}
         self.hub, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.hub.settimeout(SECONDS)
@@ -389,7 +472,7 @@ class Proxy:
             m.n_resolvers = 1
             m.resolvers[0] = Resolver(addr(resolver), 0)
         threading.Thread(target=self.listen, daemon=True).start()
-        self.send(HELLO, m)
+        self.send(HELLO, m, way.fill(m) if way else b'')
 
     def listen(self):
         while True:

@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 import struct
+import threading
 import time
 
 import pytest
@@ -14,8 +15,8 @@ import pytest
 import ech
 from client import until
 from egress import (CLOSED, DENIED, DNS_IP, FORBIDDEN, HOST_IP, LISTEN, OPENED, OTHER_IP, PROGRAM,
-                    WEB_IP, WEB_IP6, HttpRule, Limits, Peer, Proxy, Refused, World, kill,
-                    python_inside, rule)
+                    PROXY_AT, UNREACHED, WEB_IP, WEB_IP6, HttpRule, Limits, Peer, Proxy, Refused,
+                    Way, World, company_proxy, kill, python_inside, rule)
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason='needs root: it makes network namespaces')
 
@@ -104,6 +105,7 @@ def world(tmp_path_factory):
         w.logs[ip, 443] = w.serve(web, ip, 443, tls=True)
         w.logs[ip, 7000] = w.serve(echo, ip, 7000)
         w.logs[ip, 22] = w.serve(greeter, ip, 22)
+    w.logs['keys'] = w.serve(ech.server(w.ca, w.key), port=9443)
     w.logs['retry'] = w.serve(web, WEB_IP, 8443, tls='retry')
     yield w
     w.close()
@@ -442,7 +444,8 @@ def test_tls_must_name_the_granted_host(world, proxy, data, reason):
 def test_a_name_may_not_be_encrypted(world, proxy):
     """What browsers send to every server passes where the server can't read it. A server with keys
     would, and one that does not say so in time is not trusted."""
-    keys = world.serve(ech.server(world.ca, world.key), port=9443)
+    keys = world.logs['keys']
+    seen(world, 'keys')
     none = world.serve(ech.server(world.ca, world.key, keys=False), port=9444)
     mute = world.serve(lambda c: c.recv(1 << 16) and c.close(), port=9445)
     proxy.allow(*(f'web.example:{port}' for port in (443, 8443, 9443, 9444, 9445)))
@@ -518,6 +521,94 @@ def test_the_second_client_hello_counts_too(world, proxy):
                 got += piece
         assert proxy.wait_event(DENIED, 'sni_mismatch').host == b'other.example'
     assert 'other.example' not in seen(world, 'retry')
+
+
+# ---- networks of companies -----------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def company(world, tmp_path_factory):
+    with company_proxy(world, tmp_path_factory.mktemp('company')) as said:
+        yield said
+
+
+FAR = '127.1.0.1'  # the first name that is granted
+
+
+def test_the_only_way_is_a_proxy(world, start, company):
+    proxy = start(way=Way(PROXY_AT, auth='holt:password1', direct=('other.example',)))
+    proxy.allow('far.example:443', 'far.example:22', 'far.example:9443', 'far.example:7000',
+                'other.example:443')
+    keys = world.logs['keys']
+    seen(world, 'keys')
+    done = curl(world, '-k', 'https://far.example/by-proxy')
+    assert 'GET /by-proxy' in done.stdout, done
+    opened = proxy.wait_event(OPENED)
+    assert (opened.host, str(opened.addr)) == (b'far.example', '')
+    assert 'CONNECT far.example:443' in company()
+    with Peer(world, FAR, 22) as peer:  # the server speaks first
+        assert peer.read().startswith(b'220 hello')
+        peer.send(b'x')
+        assert peer.read() == b'x'
+    # the proxy refuses the port
+    assert exchange(world, (FAR, 7000), b'x')[1]
+    assert proxy.wait_event(UNREACHED, 'proxy_failed').port == 7000
+    # what must not pass does not pass there, either
+    to = FAR
+    assert exchange(world, (to, 443), hello('other.example')) == (ALERT, False)
+    assert proxy.wait_event(DENIED, 'sni_mismatch')
+    assert exchange(world, (to, 9443), hello('far.example', ech=True)) == (ALERT, False)
+    assert proxy.wait_event(DENIED, 'ech') and set(keys) == {WEB_IP}
+    with Peer(world, to, 443) as peer:
+        peer.send(hello('far.example', ech=True))
+        assert peer.read()[:1] == b'\x16'
+    # a name that is reached without it
+    before = company().count('other.example')
+    seen(world, (OTHER_IP, 443))
+    assert curl(world, 'https://other.example/').returncode == 0
+    assert seen(world, (OTHER_IP, 443))[0] == HOST_IP and company().count('other.example') == before
+    # what is not granted is not asked for
+    got, _ = exchange(world, EXPLICIT, b'CONNECT secret.example:443 HTTP/1.1\r\n\r\n')
+    assert b'403' in got and 'secret.example' not in company()
+
+
+@pytest.mark.parametrize('way', [Way(PROXY_AT), Way(PROXY_AT, auth='holt:wrong'),
+                                 Way((WEB_IP, 3129), auth='holt:password1'),
+                                 Way(('none.example', 3128), auth='holt:password1')],
+                         ids=['no password', 'another', 'no proxy', 'no such name'])
+def test_a_proxy_that_does_not_let_us(world, start, company, way):
+    proxy = start(way=way)
+    proxy.allow('far.example:443')
+    assert curl(world, '-k', 'https://far.example/').returncode != 0
+    assert proxy.wait_event(UNREACHED, 'proxy_failed').host == b'far.example'
+
+
+def test_names_of_the_firm(world, start):
+    """Servers of their own for a suffix, and private addresses for names that the operator lists:
+    of no other name, and of no host that is special."""
+    inner = world.world.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    inner.bind((WEB_IP, 53))
+    zone = {'mirror.corp.example': [FORBIDDEN['private']], 'nat.corp.example': [FORBIDDEN['nat']],
+            'meta.corp.example': [FORBIDDEN['metadata']], 'self.corp.example': ['127.0.0.1'],
+            'host.corp.example': [HOST_IP], 'web.example': [OTHER_IP]}
+    threading.Thread(target=world.serve_names, args=(inner, zone), daemon=True).start()
+    proxy = start(way=Way(split={'corp.example': WEB_IP},
+                          private=('mirror.corp.example', '*.corp.example')))
+    names = [name for name in zone if name.startswith(('mirror', 'nat'))]
+    special = [name for name in zone if name.startswith(('meta', 'self', 'host'))]
+    proxy.allow(*(f'{name}:80' for name in (*names, *special, 'web.example')))
+    for name in names:
+        assert 'GET /x' in curl(world, f'http://{name}/x').stdout, name
+    for name in special:
+        assert '403' in curl(world, '-i', f'http://{name}/').stdout, name
+        assert proxy.wait_event(DENIED, 'forbidden_address').host == name.encode()
+    # the others stay with the servers of all
+    seen(world, (WEB_IP, 80))
+    assert curl(world, 'http://web.example/').returncode == 0 and seen(world, (WEB_IP, 80))
+    proxy.close()
+    other = start(way=Way(split={'corp.example': WEB_IP}))
+    other.allow('mirror.corp.example:80')
+    assert '403' in curl(world, '-i', 'http://mirror.corp.example/').stdout
+    inner.close()
 
 
 # ---- HTTP ----------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ import pytest
 
 import host
 from client import until
-from egress import DNS_IP, FORBIDDEN, OTHER_IP, WEB_IP, WEB_IP6, World
+from egress import (DNS_IP, FORBIDDEN, OTHER_IP, PROXY_AT, WEB_IP, WEB_IP6, World,
+                    company_proxy)
 from soak import FULL, soak
 from who import HERE, HOLT, Who
 
@@ -108,8 +109,12 @@ class Hub:
     """`holt serve` in the host's network namespace, and `holt VERB...` for it. trust: all that its
     host trusts."""
 
-    def __init__(self, web, who, *arguments, trust=None):
+    def __init__(self, web, who, *arguments, trust=None, config=None, env=None):
         self.web, self.home = web, tempfile.mkdtemp(dir=who.work)
+        if config:
+            with open(self.home + '/config.json', 'w', encoding='utf-8') as f:
+                json.dump(config, f)
+            os.chown(self.home + '/config.json', who.uid, who.uid)
         os.chown(self.home, who.uid, who.uid)
         self.who = who
         self.prefix = ['nsenter', f'--net=/proc/{web.world.host.holder.pid}/ns/net', '--',
@@ -117,7 +122,8 @@ class Hub:
         if trust:
             self.prefix += ['unshare', '-m', 'sh', '-c', 'mount --bind "$0" /etc/ssl/certs/'
                             'ca-certificates.crt && exec "$@"', trust]
-        self.env = {**who.env, 'HOLT_HOME': self.home, 'HOLT_SOCKET': self.home + '/socket'}
+        self.env = {**who.env, **(env or {}), 'HOLT_HOME': self.home,
+                    'HOLT_SOCKET': self.home + '/socket'}
         self.arguments = arguments
         self.start()
 
@@ -639,6 +645,59 @@ def test_services(web, me):
     server.close()
     hub.end()
     shutil.rmtree(folder)
+
+
+# ---- in a company --------------------------------------------------------------------------------
+
+def test_in_a_company(web, me, tmp_path):
+    """Its proxy with a password, its certificates, its name servers, and names within it: by the
+    operator's file. The sandbox needs no setting."""
+    at = f'http://{PROXY_AT[0]}:{PROXY_AT[1]}'
+    own = str(tmp_path / 'ca.pem')
+    shutil.copy(web.world.ca, own)
+    os.chmod(own, 0o644)
+    network = {'ca': own, 'private': ['inside.example'], 'resolvers': {'inside.example': [DNS_IP]}}
+    look = 'timeout 30 curl -sS %s https://%s/hello'
+    with company_proxy(web.world, str(tmp_path)) as said:
+        hub = Hub(web, me, env={'CORP': 'holt:password1'}, config={
+            'secrets': {'corp': {'env': 'CORP'}},
+            'network': {**network, 'proxy': at, 'proxy_secret': 'corp',
+                        'no_proxy': ['inside.example', 'web.example']}})
+        box = hub.up('far.example:443', 'web.example:443', 'inside.example:80')
+        # without -k: the certificate is of the company's authority
+        assert 'hello from' in hub.sh(box, look % ('', 'far.example'))[1]
+        assert 'CONNECT far.example:443' in said()
+        python = ('import urllib.request; '
+                  'print(urllib.request.urlopen("https://web.example/hello").read())')
+        assert 'hello from' in hub.sh(box, f"timeout 30 python3 -c '{python}'")[1]
+        assert 'web.example' not in said()
+        _, text = hub.sh(box, 'timeout 30 curl -sS -i http://inside.example/hello')
+        assert 'forbidden_address' not in text, text
+        told = hub.run('doctor').stdout.decode()
+        assert f'{PROXY_AT[0]}:{PROXY_AT[1]}' in told and own in told and 'password1' not in told
+        hub.end()
+        # as curl on the host, by the environment; nothing else is trusted or private then
+        hub = Hub(web, me, env={'HTTPS_PROXY': at.replace('//', '//holt:passw%6Frd1@'),
+                                'NO_PROXY': '.inside.example,10.0.0.0/8'})
+        box = hub.up('far.example:443', 'inside.example:80')
+        _, text = hub.sh(box, 'timeout 30 curl -sS -i http://inside.example/hello')
+        assert 'forbidden_address' in text, text
+        assert 'hello from' in hub.sh(box, look % ('-k', 'far.example'))[1]
+        assert hub.sh(box, look % ('', 'far.example'))[0] != 0
+        assert 'CONNECT inside.example' not in said()
+        hub.end()
+    for wrong, cause in (({'proxy': 'socks5://x:1'}, 'network.proxy'), ({'ca': 'x'}, '/network/ca'),
+                         ({'ca': '/none'}, 'network.ca'), ({'private': ['a b']}, 'network.private'),
+                         ({'resolvers': {'a.example': ['b']}}, 'network.resolvers'),
+                         ({'proxy': at, 'proxy_secret': 'none'}, 'holt secret set none')):
+        os.makedirs(hub.home, exist_ok=True)
+        with open(hub.home + '/config.json', 'w', encoding='utf-8') as f:
+            json.dump({'network': wrong}, f)
+        for path in (hub.home, hub.home + '/config.json'):
+            os.chown(path, me.uid, me.uid)
+        done = hub.run('serve', '--listen', 'none', '--socket', 'none')
+        assert done.returncode != 0 and cause in done.stderr.decode(), (wrong, done)
+    shutil.rmtree(hub.home)
 
 
 # ---- the rest ------------------------------------------------------------------------------------

@@ -78,7 +78,8 @@ int grants_read(const struct network_options *o, const struct config_file *f, st
 	*ret = (struct grants){ .services = calloc(o->services.n + 1, sizeof(*ret->services)) };
 	if (!ret->services)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (net_grant_init(&ret->allow, e) < 0)
+	ret->way = way_read(f, e);
+	if (!ret->way || net_grant_init(&ret->allow, e) < 0)
 		return -1;
 	return read_services(&o->services, ret, e) < 0 ||
 			       read_resolvers(&o->resolvers, ret, e) < 0 ||
@@ -118,7 +119,7 @@ int grants_read_own(const struct network_options *o, const char *config, struct 
 int grants_give(const struct grants *g, const struct grants_to *to, struct nets **nets,
 		struct net **net, net_cb on_granted, void *arg, struct err *e)
 {
-	struct nets_options o = { .n_resolvers = g->n_resolvers };
+	struct nets_options o = { .way = g->way, .n_resolvers = g->n_resolvers };
 
 	memcpy(o.resolvers, g->resolvers, sizeof(o.resolvers));
 	if (!*nets)
@@ -134,4 +135,5 @@ void grants_fini(struct grants *g)
 {
 	net_grant_fini(&g->allow);
 	free(g->services);
+	way_free(g->way);
 }

@@ -54,12 +54,18 @@ struct grants {
 	struct net_rule *services; /* owned */
 	struct nw_resolver resolvers[NW_RESOLVERS_MAX];
 	size_t n_services, n_resolvers;
+	struct nets_way *way; /* owned */
 };
 /* f: whose presets --allow may name; NULL: none. Without a port, a rule of --allow is two: 80 and
  * 443. On -1 there may be some to free. */
 int grants_read(const struct network_options *o, const struct config_file *f, struct grants *ret,
 		struct err *e) MUST_USE;
 void grants_fini(struct grants *g);
+
+/* way.c: how names are reached, by the file (may be NULL) and the environment. Owned. */
+struct nets_way *way_read(const struct config_file *f, struct err *e) MUST_USE;
+void way_free(struct nets_way *w); /* NULL-safe */
+AUTO_DEFINE(way_free, struct nets_way)
 
 /* The same for such a verb; config: what --config said, or NULL. ERR_UNSUPPORTED: it needs a
  * hub. */

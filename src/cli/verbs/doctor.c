@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "box/probe/probe.h"
-#include "cli/common/finding.h"
+#include "cli/verbs/doctor_way.h"
 #include "cli/verbs/trial.h"
 
 /*
@@ -75,7 +75,8 @@ static int doctor_run(const struct verb_input *in, struct err *e)
 {
 	const struct doctor_options *o = in->options;
 	struct probe_result results[PROBE_MAX];
-	struct finding findings[PROBE_MAX];
+	struct finding findings[PROBE_MAX + DOCTOR_WAYS];
+	struct doctor_way ways;
 	size_t n = probe_run(results, PROBE_MAX);
 	const struct probe_result *blocker = probe_blocker(results, n, o->allow);
 	struct trial t = { .err = ERR_INIT };
@@ -87,6 +88,8 @@ static int doctor_run(const struct verb_input *in, struct err *e)
 	else
 		trial_run(&t, in->cli, o->allow);
 	ok = trial_ok(&t);
+	doctor_way(&ways);
+	memcpy(findings + n, ways.p, ways.n * sizeof(*findings));
 	d = (struct diagnosis){
 		.ready = ok,
 		.version = STR_LIT(HOLT_VERSION),
@@ -94,7 +97,7 @@ static int doctor_run(const struct verb_input *in, struct err *e)
 		.limits = str_of(ok ? t.stats.limits : NULL),
 		.rootless = t.stats.rootless,
 		.cause = str_of(ok ? NULL : t.err.msg),
-		.features = { findings, n },
+		.features = { findings, n + ways.n },
 	};
 	for (unsigned i = 0; i < t.done; i++)
 		d.milliseconds += t.milliseconds[i];

@@ -44,6 +44,11 @@ struct gate *gate_open(const struct gate_options *o, struct err *e) MUST_USE;
 /* Checks of a file beyond its tables. ERR_INVALID, with its place. */
 int gate_check_config(const struct config *c, struct err *e) MUST_USE;
 
+/* A secret of the file that can be had at once, so from no command, before there is a gate. folder:
+ * of the data; NULL: there is none. Owned. */
+struct secret *gate_secret_now(const struct config_file *f, const char *folder, struct str name,
+			       struct err *e) MUST_USE;
+
 /* Whether a hub with this configuration can open the audit log; folder NULL: it has none. */
 int gate_check_audit(const struct config *c, const char *folder, struct err *e) MUST_USE;
 

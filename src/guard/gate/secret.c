@@ -111,6 +111,37 @@ int gate_secret_check_file(const struct config_file *f, struct err *e)
 	return s ? gate_secret_set(s, f, e) : -1;
 }
 
+struct gate_secret_wanted {
+	struct str name;
+	struct secret *value; /* NULL: not found */
+	struct err *err;
+};
+
+static void gate_secret_found(void *data, struct str name, struct str value)
+{
+	struct gate_secret_wanted *w = data;
+
+	if (!w->value && str_eq(name, w->name))
+		w->value = secret_new(secrets_text(value), w->err);
+}
+
+struct secret *gate_secret_now(const struct config_file *f, const char *folder, struct str name,
+			       struct err *e)
+{
+	AUTO(secrets_free) struct secrets *s = secrets_open(folder, e);
+	struct gate_secret_wanted w = { .name = name, .err = e };
+
+	if (!s || gate_secret_set(s, f, e) < 0)
+		return NULL;
+	secrets_known(s, gate_secret_found, &w);
+	if (!w.value && !e->code)
+		err_set(e, ERR_SECRET_NOT_FOUND,
+			"there is no secret %.*s that is stored, in a file or in a variable: `holt "
+			"secret set %.*s` stores one",
+			STR_ARG(name), STR_ARG(name));
+	return w.value;
+}
+
 void gate_secret_reload(struct gate *g)
 {
 	struct err e;

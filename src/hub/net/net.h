@@ -9,6 +9,7 @@
  * The proxy starts with the first grant. If it dies, another one is started and told everything
  * anew; meanwhile connections are refused. All functions must be called on the loop's thread.
  */
+#include "base/secret.h"
 #include "box/host/box.h"
 #include "net/wire/grant.h"
 #include "net/wire/wire.h"
@@ -16,7 +17,19 @@
 struct nets; /* all of a hub */
 struct net; /* of one sandbox */
 
+/* What of a host's network the proxy can't know by itself (struct nw_hello). */
+struct nets_way {
+	char proxy[NET_HOST_MAX]; /* "": none */
+	uint16_t proxy_port;
+	struct secret *auth; /* for it: "user:password"; NULL: none */
+	struct nw_split split[NW_SPLIT_MAX];
+	struct net_rule private[NW_NAMES_MAX], direct[NW_NAMES_MAX];
+	size_t n_split, n_private, n_direct;
+	struct str ca; /* PEM */
+};
+
 struct nets_options {
+	const struct nets_way *way; /* borrowed until nets_close(); NULL: nothing of it */
 	const struct net_rule *services; /* of the host, that sandboxes may be granted by name */
 	size_t n_services;
 	struct nw_resolver resolvers[NW_RESOLVERS_MAX];
@@ -86,6 +99,9 @@ int net_bind(struct net *n, const struct net_secrets *s, struct err *e) MUST_USE
  * value, for placeholders that stand in variables. */
 void nets_renew(struct nets *all, struct str name, const struct net_secret *tokens, size_t n,
 		struct str access);
+
+/* The certificates that are trusted beside the host's; STR_NONE: none. */
+struct str nets_ca(const struct nets *all);
 
 /* A grant as net_grant_print() has written it. Names of services mean those of the hub. ret: as of
  * net_grant_init(), and empty. */

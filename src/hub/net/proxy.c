@@ -257,13 +257,36 @@ static int proxy_spawn(struct nets *all, int socket, struct err *e)
 	return 0;
 }
 
-static void say_hello(struct nets *all)
+static int pack_way(const struct nets_way *w, struct nw_hello *m, struct buf *rest, struct err *e)
 {
+	struct str auth = w->auth ? secret_expose(w->auth, "handed to the proxy") : STR_NONE;
+
+	memcpy(m->proxy, w->proxy, sizeof(m->proxy));
+	m->proxy_port = w->proxy_port;
+	m->n_split = (uint32_t)w->n_split;
+	m->n_private = (uint32_t)w->n_private;
+	m->n_direct = (uint32_t)w->n_direct;
+	m->n_auth = (uint32_t)auth.n;
+	m->n_ca = (uint32_t)w->ca.n;
+	if (buf_add(rest, w->split, w->n_split * sizeof(*w->split), e) < 0 ||
+	    buf_add(rest, w->private, w->n_private * sizeof(*w->private), e) < 0 ||
+	    buf_add(rest, w->direct, w->n_direct * sizeof(*w->direct), e) < 0)
+		return -1;
+	return buf_add(rest, auth.p, auth.n, e) < 0 ? -1 : buf_add(rest, w->ca.p, w->ca.n, e);
+}
+
+static int say_hello(struct nets *all, struct err *e)
+{
+	autowipe struct buf rest = BUF_INIT(NW_MAX), whole = BUF_INIT(NW_MAX);
 	struct nw_hello m = { .h = { NW_HELLO, ++all->last_seq }, .version = NW_VERSION };
 
 	m.n_resolvers = (uint32_t)all->o.n_resolvers;
 	memcpy(m.resolvers, all->o.resolvers, sizeof(m.resolvers));
-	proxy_send(all, &m, sizeof(m), NULL, 0);
+	if ((all->o.way && pack_way(all->o.way, &m, &rest, e) < 0) ||
+	    buf_add(&whole, &m, sizeof(m), e) < 0 || buf_add(&whole, rest.p, rest.n, e) < 0)
+		return -1;
+	proxy_send(all, whole.p, whole.n, NULL, 0);
+	return 0;
 }
 
 bool proxy_runs(const struct nets *all)
@@ -291,7 +314,10 @@ int proxy_need(struct nets *all, struct err *e)
 	uv_poll_init(all->loop, all->poll, all->socket);
 	all->poll->data = all;
 	listen_to(all);
-	say_hello(all);
+	if (say_hello(all, e) < 0) {
+		uv_process_kill(all->process, SIGKILL);
+		return -1;
+	}
 	nets_tell_all(all);
 	return 0;
 }
@@ -328,4 +354,9 @@ void nets_close(struct nets *all, void (*on_closed)(void *arg), void *arg)
 		uv_process_kill(all->process, SIGKILL); /* it has nothing to lose */
 	else
 		finish_close(all);
+}
+
+struct str nets_ca(const struct nets *all)
+{
+	return all->o.way ? all->o.way->ca : STR_NONE;
 }

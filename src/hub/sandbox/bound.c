@@ -125,11 +125,12 @@ static int write_file(int dir, const char *name, mode_t mode, struct str text, s
 	return 0;
 }
 
-static int write_files(const struct bound *b, int dir, bool keep, struct err *e)
+static int write_files(const struct bound *b, int dir, bool keep, struct str more, struct err *e)
 {
 	autobuf struct buf pem = BUF_INIT(TRUST_MAX), p12 = BUF_INIT(TRUST_MAX);
 
-	if (trust_pem(str_of(b->ca), &pem, e) < 0 || trust_p12(buf_str(&pem), &p12, e) < 0 ||
+	if (trust_pem(str_of(b->ca), &pem, e) < 0 || buf_add(&pem, more.p, more.n, e) < 0 ||
+	    trust_p12(buf_str(&pem), &p12, e) < 0 ||
 	    write_file(dir, pem_file, 0444, buf_str(&pem), e) < 0 ||
 	    write_file(dir, p12_file, 0444, buf_str(&p12), e) < 0)
 		return -1;
@@ -141,7 +142,8 @@ static int write_files(const struct bound *b, int dir, bool keep, struct err *e)
 				  e);
 }
 
-static int make_folder(const struct bound *b, const char *folder, bool keep, struct err *e)
+static int make_folder(const struct bound *b, const char *folder, bool keep, struct str more,
+		       struct err *e)
 {
 	autoclose int above = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	autoclose int all = -1, dir = -1;
@@ -152,7 +154,7 @@ static int make_folder(const struct bound *b, const char *folder, bool keep, str
 	if (all < 0 || mkdirat(all, b->id, 0700) < 0)
 		return err_sys(e, errno, "make a folder for a sandbox's certificates");
 	dir = openat(all, b->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir >= 0 && write_files(b, dir, keep, e) == 0)
+	if (dir >= 0 && write_files(b, dir, keep, more, e) == 0)
 		return 0;
 	if (dir < 0)
 		err_sys(e, errno, "open a folder for a sandbox's certificates");
@@ -170,7 +172,8 @@ void bound_placeholder(char ret[BOUND_PLACEHOLDER])
 	snprintf(ret, BOUND_PLACEHOLDER, NW_PLACEHOLDER "%.32s", random + strlen("x-"));
 }
 
-struct bound *bound_new(const char *folder, bool keep, const struct bound_spec *s, struct err *e)
+struct bound *bound_new(const char *folder, bool keep, const struct bound_spec *s, struct str more,
+			struct err *e)
 {
 	struct bound_secret p[BOUND_MAX];
 	char placeholders[BOUND_MAX][BOUND_PLACEHOLDER];
@@ -193,7 +196,7 @@ struct bound *bound_new(const char *folder, bool keep, const struct bound_spec *
 	    buf_add(&ca, "", 1, e) < 0)
 		return NULL;
 	b->ca = buf_take(&ca);
-	return make_folder(b, folder, keep, e) < 0 ? NULL : take_ptr(b);
+	return make_folder(b, folder, keep, more, e) < 0 ? NULL : take_ptr(b);
 }
 
 /* ---- for the engine ------------------------------------------------------------------------ */

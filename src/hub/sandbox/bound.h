@@ -52,8 +52,9 @@ struct bound_spec {
 /* A new placeholder. */
 void bound_placeholder(char ret[BOUND_PLACEHOLDER]);
 
-/* folder: where it makes its own. keep: its key stays there for another hub. */
-struct bound *bound_new(const char *folder, bool keep, const struct bound_spec *s,
+/* folder: where it makes its own. keep: its key stays there for another hub. more: certificates
+ * (PEM) that are trusted beside the host's and its own. */
+struct bound *bound_new(const char *folder, bool keep, const struct bound_spec *s, struct str more,
 			struct err *e) MUST_USE;
 struct bound *bound_ref(struct bound *b); /* NULL-safe */
 void bound_unref(struct bound *b); /* NULL-safe; leaves the folder alone */

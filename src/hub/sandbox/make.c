@@ -182,7 +182,7 @@ static struct hub_sandbox *make_prepare(struct hub_sandboxes *all,
 			err_set(e, ERR_INVALID, "secrets: nothing is granted to the sandbox");
 			return NULL;
 		}
-		bound = bound_new(all->jobs.folder, all->store != NULL, &spec->secrets, e);
+		bound = hub_sandboxes_bind(all, &spec->secrets, e);
 		if (!bound)
 			return NULL;
 	}

@@ -31,8 +31,9 @@ int network_needs_authority(struct hub_sandboxes *all, struct str text, bool *re
 	autogrant struct net_grant g = { .n = 0 };
 	const struct net_rule *r;
 
-	*ret = false;
-	if (!text.n || !memchr(text.p, '=', text.n)) /* as most have no HTTP rules */
+	/* with certificates of the operator's, for a list of trusted ones of its own */
+	*ret = text.n && all->nets && nets_ca(all->nets).n;
+	if (*ret || !text.n || !memchr(text.p, '=', text.n)) /* as most have no HTTP rules */
 		return 0;
 	if (!all->nets)
 		return err_set(e, ERR_UNSUPPORTED, "this hub grants no network");
@@ -213,7 +214,7 @@ struct bound *hub_sandboxes_bind(struct hub_sandboxes *all, const struct bound_s
 {
 	if (!all->jobs.folder || !all->nets)
 		return err_set(e, ERR_UNSUPPORTED, "this hub grants no network"), NULL;
-	return bound_new(all->jobs.folder, all->store != NULL, s, e);
+	return bound_new(all->jobs.folder, all->store != NULL, s, nets_ca(all->nets), e);
 }
 
 static bool unlisted_reaches(const struct net_grant *g, const struct hub_secret *p)

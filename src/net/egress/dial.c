@@ -13,6 +13,8 @@
 #include <sys/un.h>
 
 #include "net/egress/own.h"
+#include "net/egress/tunnel.h"
+#include "net/egress/ways.h"
 
 enum { TRY_MS = 3000 };
 
@@ -28,19 +30,30 @@ struct dial {
 	struct net_addr addrs[RESOLVE_MAX], last;
 	size_t n, at; /* the next is addrs[at] */
 	uint16_t port;
+	char host[NET_HOST_MAX]; /* that was asked for; "": an address */
 	char path[NET_PATH_MAX]; /* of a Unix socket; "": none */
+	bool by_proxy, talks; /* the addresses are the network's proxy's; it is asked */
+	struct tunnel tunnel; /* to what is wanted */
 	enum nw_reason reason; /* so far */
 };
 
-bool dial_may(const struct sandbox *s, const struct net_addr *a, uint16_t port, bool name)
+/* Of a network that is not the host's alone. */
+static bool dial_is_private(enum net_class c)
+{
+	return c == NET_PRIVATE || c == NET_SHARED || c == NET_UNIQUE_LOCAL;
+}
+
+bool dial_may(const struct sandbox *s, const struct net_addr *a, uint16_t port, const char *name)
 {
 	int by = net_rules_find_addr(s->rules, s->n_rules, a, port);
 	bool exact = by >= 0 && s->rules[by].cidr.bits == (a->family == 4 ? 32 : 128);
+	enum net_class class = net_addr_class(a);
 
-	if (by < 0 && !(name && net_addr_class(a) == NET_PUBLIC))
+	if (by < 0 && !(name && (class == NET_PUBLIC ||
+				 (dial_is_private(class) && ways_are_private(s->of->ways, name)))))
 		return false;
 	/* the host itself is behind more addresses than its loopback's */
-	return exact || (by >= 0 && net_addr_class(a) == NET_LOOPBACK) || !own_has(s->of->own, a);
+	return exact || (by >= 0 && class == NET_LOOPBACK) || !own_has(s->of->own, a);
 }
 
 static void dial_free(struct dial *d)
@@ -49,6 +62,8 @@ static void dial_free(struct dial *d)
 	poll_drop(&d->poll);
 	timer_drop(&d->later);
 	close_fd(&d->fd);
+	if (d->by_proxy)
+		tunnel_fini(&d->tunnel);
 	free(d);
 }
 
@@ -62,7 +77,7 @@ static void dial_end(struct dial *d)
 {
 	dial_fn *on_done = d->on_done;
 	void *owner = d->owner;
-	struct net_addr last = d->last;
+	struct net_addr last = d->by_proxy ? (struct net_addr){ .family = 0 } : d->last;
 	enum nw_reason reason = d->reason;
 	int fd = -1;
 
@@ -89,6 +104,34 @@ static void dial_end_later(struct dial *d, enum nw_reason reason)
 
 static void dial_next(struct dial *d);
 
+static void on_proxy(uv_poll_t *poll, int status, int events);
+
+/* The proxy's refusal holds for all of its addresses. */
+static void dial_talk(struct dial *d)
+{
+	enum tunnel_state state = tunnel_run(&d->tunnel, d->fd);
+
+	d->talks = true;
+	if ((state == TUNNEL_READ || state == TUNNEL_WRITE) &&
+	    uv_poll_start(d->poll, state == TUNNEL_READ ? UV_READABLE : UV_WRITABLE, on_proxy) == 0)
+		return;
+	d->reason = state == TUNNEL_OPEN ? NW_REASON_NONE : NW_REASON_UPSTREAM;
+	dial_end(d);
+}
+
+static void on_proxy(uv_poll_t *poll, int status, int events)
+{
+	struct dial *d = poll->data;
+
+	(void)events;
+	if (status >= 0) {
+		dial_talk(d);
+		return;
+	}
+	d->reason = NW_REASON_UPSTREAM;
+	dial_end(d);
+}
+
 static int socket_error(int fd)
 {
 	int error = 0;
@@ -107,7 +150,10 @@ static void on_connected(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	d->reason = NW_REASON_NONE;
-	dial_end(d);
+	if (d->by_proxy)
+		dial_talk(d);
+	else
+		dial_end(d);
 }
 
 /* 0: connected, or it will be. */
@@ -122,12 +168,12 @@ static int dial_try(struct dial *d, const struct sockaddr *to, socklen_t n)
 				  : NW_REASON_DIAL;
 		return -1;
 	}
-	d->reason = NW_REASON_DIAL;
-	if (connect(d->fd, to, n) == 0) {
+	d->reason = d->by_proxy ? NW_REASON_UPSTREAM : NW_REASON_DIAL;
+	if (connect(d->fd, to, n) == 0 && !d->by_proxy) {
 		dial_end_later(d, NW_REASON_NONE);
 		return 0;
 	}
-	if (errno == EINPROGRESS)
+	if (d->by_proxy || errno == EINPROGRESS)
 		d->poll = poll_new(&d->of->of->loop, d->fd, d);
 	if (d->poll && uv_poll_start(d->poll, UV_WRITABLE, on_connected) == 0)
 		return 0;
@@ -161,7 +207,7 @@ static void dial_next(struct dial *d)
 
 void dial_sweep(struct dial *d, uint64_t now_ms)
 {
-	if (d->poll && d->at < d->n && now_ms - d->since_ms >= TRY_MS)
+	if (d->poll && !d->talks && d->at < d->n && now_ms - d->since_ms >= TRY_MS)
 		dial_next(d);
 }
 
@@ -184,7 +230,7 @@ static void on_resolved(void *owner, const struct net_addr *addrs, size_t n)
 	d->resolve = NULL;
 	d->reason = NW_REASON_RESOLVE;
 	for (size_t i = 0; i < n; i++) {
-		if (dial_may(d->of, &addrs[i], d->port, true)) {
+		if (dial_may(d->of, &addrs[i], d->port, d->host)) {
 			d->addrs[d->n++] = addrs[i];
 			continue;
 		}
@@ -192,6 +238,47 @@ static void on_resolved(void *owner, const struct net_addr *addrs, size_t n)
 		d->reason = NW_REASON_ADDRESS;
 	}
 	dial_next(d);
+}
+
+/* The operator has named the proxy, so it may be anywhere. */
+static void on_proxy_resolved(void *owner, const struct net_addr *addrs, size_t n)
+{
+	struct dial *d = owner;
+
+	d->resolve = NULL;
+	d->reason = NW_REASON_UPSTREAM;
+	for (size_t i = 0; i < n; i++)
+		d->addrs[d->n++] = addrs[i];
+	dial_next(d);
+}
+
+static void dial_by_proxy(struct dial *d, const struct ways_proxy *p)
+{
+	struct net_addr a;
+	struct err e;
+	uint16_t port = d->port;
+
+	d->by_proxy = true;
+	d->port = p->port;
+	if (tunnel_init(&d->tunnel, d->host, port, p->auth, &e) < 0)
+		dial_end_later(d, NW_REASON_LIMIT_HOST);
+	else if (net_addr_parse(str_of(p->host), &a))
+		on_proxy_resolved(d, &a, 1);
+	else
+		d->resolve = resolve_start(ways_resolver(d->of->of->ways, p->host), p->host,
+					   on_proxy_resolved, d);
+}
+
+static void dial_by_name(struct dial *d, const char *host)
+{
+	const struct ways_proxy *p = ways_proxy(d->of->of->ways, host);
+
+	memcpy(d->host, host, strlen(host) + 1);
+	if (p)
+		dial_by_proxy(d, p);
+	else
+		d->resolve = resolve_start(ways_resolver(d->of->of->ways, host), d->host,
+					   on_resolved, d);
 }
 
 struct dial *dial_start(struct sandbox *s, const struct dial_to *to, dial_fn *on_done, void *owner)
@@ -221,7 +308,7 @@ struct dial *dial_start(struct sandbox *s, const struct dial_to *to, dial_fn *on
 		d->addrs[d->n++] = to->addr;
 		dial_next(d);
 	} else {
-		d->resolve = resolve_start(s->of->resolver, to->host, on_resolved, d);
+		dial_by_name(d, to->host);
 	}
 	return d;
 }

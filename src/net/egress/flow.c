@@ -504,7 +504,10 @@ static void on_ech(void *owner, bool hides)
 /* The server that the flow is connected to, and no other. */
 static bool flow_ask_ech(struct flow *f)
 {
-	const struct dial_to to = { .host = "", .port = f->port, .rule = f->rule, .addr = f->addr };
+	const struct dial_to to = { .host = f->addr.family ? "" : f->host,
+				    .port = f->port,
+				    .rule = f->rule,
+				    .addr = f->addr };
 
 	if (!f->ech)
 		f->ech = ech_start(f->of, &to, f->host, on_ech, f);
@@ -619,7 +622,7 @@ void flow_new(struct sandbox *s, int fd, const char *name, uint16_t port)
 	f->by_addr = net_addr_parse(str_of(name), &f->addr);
 	f->rule = f->by_addr ? net_rules_find_addr(s->rules, s->n_rules, &f->addr, port)
 			     : net_rules_find(s->rules, s->n_rules, name, port);
-	if (f->rule < 0 || (f->by_addr && !dial_may(s, &f->addr, port, false))) {
+	if (f->rule < 0 || (f->by_addr && !dial_may(s, &f->addr, port, NULL))) {
 		flow_deny(f, NW_REASON_NOT_GRANTED, NULL);
 		return;
 	}
@@ -657,8 +660,8 @@ void flow_check_again(struct flow *f, const struct net_rule *old)
 	if (rule < 0 ||
 	    (s->rules[rule].kind == NET_RULE_SERVICE &&
 	     !net_rule_same(&s->rules[rule], &old[was])) ||
-	    (f->server.fd >= 0 && s->rules[rule].kind != NET_RULE_SERVICE &&
-	     !dial_may(s, &f->addr, f->port, !f->by_addr)) ||
+	    (f->server.fd >= 0 && f->addr.family && s->rules[rule].kind != NET_RULE_SERVICE &&
+	     !dial_may(s, &f->addr, f->port, f->by_addr ? NULL : f->host)) ||
 	    (flow_has_http_rules(f) && passes_unseen(f))) {
 		if (!f->opened)
 			f->told = true;

@@ -52,7 +52,7 @@ static bool ask_for_addr(struct flow *f, const struct net_addr *a)
 	f->rule = net_rules_find_addr(s->rules, s->n_rules, a, f->port);
 	if (f->rule < 0)
 		return flow_deny(f, NW_REASON_LITERAL, net_class_text(net_addr_class(a)));
-	if (!dial_may(s, a, f->port, false)) {
+	if (!dial_may(s, a, f->port, NULL)) {
 		f->rule = -1;
 		return flow_deny(f, NW_REASON_ADDRESS, NULL);
 	}

@@ -11,7 +11,7 @@ enum { DRAIN_BYTES = 256 * 1024, TEXT_MAX = 4096, RULES_TEXT_MAX = 1024 };
 static bool is_failure(enum nw_reason reason)
 {
 	return reason == NW_REASON_RESOLVE || reason == NW_REASON_DIAL ||
-	       reason == NW_REASON_LIMIT_HOST;
+	       reason == NW_REASON_UPSTREAM || reason == NW_REASON_LIMIT_HOST;
 }
 
 static void flow_deny_tell(struct flow *f, enum nw_reason reason, const char *detail)
@@ -42,6 +42,7 @@ static const char *status_of(enum nw_reason reason)
 		return "408 Request Timeout";
 	case NW_REASON_RESOLVE:
 	case NW_REASON_DIAL:
+	case NW_REASON_UPSTREAM:
 	case NW_REASON_TRUST:
 	case NW_REASON_ANSWER:
 		return "502 Bad Gateway";

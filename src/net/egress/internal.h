@@ -18,6 +18,7 @@ struct pending;
 struct stub;
 struct trust;
 struct vault;
+struct ways;
 struct wild;
 
 /* Tokens that come back with time: `rate` a second, at most `most`. */
@@ -62,7 +63,7 @@ struct sandbox {
 struct egress {
 	uv_loop_t loop;
 	struct link *link;
-	struct resolver *resolver; /* NULL before NW_HELLO */
+	struct ways *ways; /* NULL before NW_HELLO */
 	struct nw_limits limits; /* complete */
 	struct trust *trust; /* NULL before NW_HELLO */
 	struct sandbox *sandboxes;
@@ -181,7 +182,8 @@ struct dial_to {
 
 struct dial;
 
-/* fd -1: *reason says why; addr is the last that was tried or refused. Taken by the callback. */
+/* fd -1: *reason says why; addr is the last that was tried or refused, of the family 0 where the
+ * network's own proxy has resolved the name. Taken by the callback. */
 typedef void dial_fn(void *owner, int fd, const struct net_addr *addr, enum nw_reason reason);
 
 /* The callback comes once, never within this; NULL: out of memory. */
@@ -189,8 +191,9 @@ struct dial *dial_start(struct sandbox *s, const struct dial_to *to, dial_fn *on
 void dial_cancel(struct dial *d); /* NULL-safe; no callback follows */
 void dial_sweep(struct dial *d, uint64_t now_ms); /* a try may have taken too long */
 
-/* Whether the rules let this address be dialled for a name (name: it was resolved) at the port. */
-bool dial_may(const struct sandbox *s, const struct net_addr *a, uint16_t port, bool name);
+/* Whether the rules let this address be dialled at the port. name: that was resolved to it; NULL:
+ * none. */
+bool dial_may(const struct sandbox *s, const struct net_addr *a, uint16_t port, const char *name);
 
 /* ---- link.c: the hub ------------------------------------------------------------------------- */
 

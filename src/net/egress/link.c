@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sock.h"
 #include "net/egress/vault.h"
+#include "net/egress/ways.h"
 
 /* Events wait a little, so that the first bytes of a connection don't wait for the hub to wake. */
 enum { QUEUED_EVENTS_MAX = 2048, EVENT_MS = 5 };
@@ -293,29 +294,33 @@ static void complete_limits(struct nw_limits *l)
 static int on_hello(struct egress *g, struct str msg, struct err *e)
 {
 	struct nw_hello m;
+	struct str rest;
 
 	if (take_head(msg, &m, sizeof(m), e) < 0)
 		return -1;
-	if (m.version != NW_VERSION || g->resolver || m.n_resolvers > NW_RESOLVERS_MAX)
+	rest = (struct str){ msg.p + sizeof(m), msg.n - sizeof(m) };
+	if (m.version != NW_VERSION || g->ways || m.n_resolvers > NW_RESOLVERS_MAX ||
+	    m.n_ca > NW_CA_MAX || rest.n < m.n_ca)
 		return err_set(e, ERR_INVALID, "the hub is of another build");
 	g->limits = m.limits;
 	complete_limits(&g->limits);
-	g->trust = trust_open(e);
+	g->trust = trust_open((struct str){ rest.p + rest.n - m.n_ca, m.n_ca }, e);
 	if (!g->trust)
 		return -1;
-	g->resolver = resolver_new(&g->loop, m.resolvers, m.n_resolvers, e);
-	return g->resolver ? confine_end(e) : -1;
+	rest.n -= m.n_ca;
+	g->ways = ways_new(&g->loop, &m, rest, e);
+	return g->ways ? confine_end(e) : -1;
 }
 
 static int on_message(struct egress *g, struct str msg, const int *fds, size_t n_fds, uint32_t type,
 		      struct err *e)
 {
-	if (type == NW_SOCKETS && g->resolver)
+	if (type == NW_SOCKETS && g->ways)
 		return on_sockets(g, msg, fds, n_fds, e);
 	close_all(fds, n_fds);
 	if (type == NW_HELLO)
 		return on_hello(g, msg, e);
-	if (!g->resolver)
+	if (!g->ways)
 		return err_set(e, ERR_INVALID, "the hub has not said hello");
 	switch (type) {
 	case NW_GRANT:
@@ -372,7 +377,7 @@ static void link_read(struct egress *g)
 	}
 	link_answer(g, head,
 		    on_message(g, (struct str){ bytes, (size_t)n }, fds, n_fds, head.type, &e), &e);
-	if (head.type == NW_SECRETS)
+	if (head.type == NW_SECRETS || head.type == NW_HELLO)
 		explicit_bzero(bytes, (size_t)n);
 }
 

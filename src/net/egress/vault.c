@@ -80,7 +80,7 @@ static gnutls_datum_t datum_of(struct str s)
 
 /* ---- trust ----------------------------------------------------------------------------------- */
 
-struct trust *trust_open(struct err *e)
+struct trust *trust_open(struct str more, struct err *e)
 {
 	static const char *const paths[] = { "/etc/ssl/certs/ca-certificates.crt",
 					     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -95,11 +95,14 @@ struct trust *trust_open(struct err *e)
 	t->pem = BUF_INIT(TRUST_MAX);
 	for (size_t i = 0; i < ARRAY_LEN(paths) && fd < 0; i++)
 		fd = open(paths[i], O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > TRUST_MAX)
-		return t;
-	to = buf_reserve(&t->pem, (size_t)st.st_size, e);
-	if (to && fd_read(fd, to, (size_t)st.st_size) == 0)
-		buf_advance(&t->pem, (size_t)st.st_size);
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0 &&
+	    st.st_size <= TRUST_MAX - NW_CA_MAX) {
+		to = buf_reserve(&t->pem, (size_t)st.st_size, e);
+		if (to && fd_read(fd, to, (size_t)st.st_size) == 0)
+			buf_advance(&t->pem, (size_t)st.st_size);
+	}
+	if (buf_addf(&t->pem, e, "\n") < 0 || buf_add(&t->pem, more.p, more.n, e) < 0)
+		return NULL; /* the process ends */
 	return t;
 }
 

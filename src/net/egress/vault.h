@@ -12,8 +12,9 @@
 struct trust; /* the trust store of the host */
 struct vault;
 
-/* Reads it; an empty one trusts nobody. Certificates are only looked at when they are needed. */
-struct trust *trust_open(struct err *e) MUST_USE;
+/* Reads it, and adds certificates (PEM); an empty one trusts nobody. They are only looked at when
+ * they are needed. */
+struct trust *trust_open(struct str more, struct err *e) MUST_USE;
 
 /* rest: what follows the message. The caller wipes it. */
 struct vault *vault_new(struct trust *t, const struct nw_secrets *m, struct str rest,

@@ -42,6 +42,10 @@ enum {
 	NW_EXCHANGES_MAX = 16, /* of a sandbox */
 	NW_EXCHANGE_PATH_MAX = 128, /* with the NUL */
 	NW_TOKENS_MAX = 64 * 1024, /* bytes of an answer with tokens */
+	NW_SPLIT_MAX = 16, /* suffixes with name servers of their own */
+	NW_NAMES_MAX = 64, /* that are private, and that the network's proxy is not asked for */
+	NW_AUTH_MAX = 1024, /* bytes of "user:password" */
+	NW_CA_MAX = 64 * 1024,
 };
 
 /* Each placeholder begins with this. */
@@ -52,7 +56,7 @@ enum {
 enum { NW_EXACT_NET = 0x7f010000, NW_WILD_NET = 0x7f020000, NW_NET_SIZE = 0x10000 };
 
 enum nw_type {
-	NW_HELLO = 1, /* hub: nw_hello */
+	NW_HELLO = 1, /* hub: nw_hello, and what follows it */
 	NW_GRANT, /* hub: nw_grant, n net_rule, n_http net_http_rule */
 	NW_SOCKETS, /* hub: nw_sockets, n nw_socket; one descriptor for each */
 	NW_DROP, /* hub: nw_drop */
@@ -90,9 +94,24 @@ struct nw_resolver {
 	uint16_t port; /* 0: 53 */
 };
 
+/* The name servers of a name and of all below it. */
+struct nw_split {
+	char host[NET_HOST_MAX];
+	uint32_t n;
+	struct nw_resolver servers[NW_RESOLVERS_MAX];
+};
+
+/* The network's own proxy may be the only way out: then names are reached by its CONNECT, and it
+ * resolves them. Behind the struct follow n_split nw_split, n_private net_rule (names that may have
+ * private addresses), n_direct net_rule (names that the proxy is not asked for), both without a
+ * port, n_auth bytes for the proxy and n_ca bytes of certificates (PEM) that are trusted beside the
+ * host's. Both sides wipe the message. */
 struct nw_hello {
 	struct nw_head h;
 	uint32_t version;
+	uint32_t n_split, n_private, n_direct, n_auth, n_ca;
+	char proxy[NET_HOST_MAX]; /* a name or an address; "": none */
+	uint16_t proxy_port;
 	/* 0: those of the host's resolv.conf. Its hosts file counts either way. */
 	uint32_t n_resolvers;
 	struct nw_resolver resolvers[NW_RESOLVERS_MAX];
@@ -296,6 +315,7 @@ enum nw_flow_by { NW_BY_ADDRESS = 1, NW_BY_PROXY, NW_BY_DNS };
 	X(IDLE, "idle", "no bytes for too long")                                                   \
 	X(RESOLVE, "resolve_failed", "the name does not resolve")                                  \
 	X(DIAL, "connect_failed", "the host can't be reached")                                     \
+	X(UPSTREAM, "proxy_failed", "the network's own proxy does not reach it")                   \
 	X(REVOKED, "revoked", "the grant was taken back")                                          \
 	X(DROPPED, "dropped", "the sandbox ended")                                                 \
 	X(PEER, "broken", "the connection broke")                                                  \

@@ -14,7 +14,10 @@ from client import until
 from modules import approve, home, text
 from registry import Registry
 from rest import fails
+from test_code_modules import Hub as CodeHub
+from test_declarations import tsc
 from test_hub_cli import Hub
+from test_module_servers import gateway
 
 pytestmark = pytest.mark.sandboxes
 
@@ -383,6 +386,56 @@ def starts(me, tmp_path, name, tool=None, **arguments):
             said = tool and modules.call(hub, name, tool, **arguments)
             assert not registry.asked
             return said
+
+
+def through(hub, box, name):
+    """One tool of it, listed by each way to call it, and a declaration of all for tsc."""
+    tools = [t['name'] for t in info(hub, name)['tools']]
+    got = hub.js(f'import m from "host:mcp-{name}"; export default Object.keys(m).length',
+                 wall_ms=120000)
+    assert got['ok'] and int(got['value']) >= len(tools), got
+    listed = hub.exec(box, f'holt-call {name}')
+    assert listed['exit_code'] == 0 and listed['stdout'].count('def ') >= len(tools), listed
+    python = hub.exec(box, f'python3 -c "import holt.mcp.{name.replace("-", "_")} as m;'
+                      'print(len(dir(m)))"')
+    assert python['exit_code'] == 0, python['stderr']
+    return gateway(hub, 'mcp_server_info', name=name, limit=50)
+
+
+@pytest.mark.whole
+def test_real_servers_by_every_road(me, tmp_path):
+    """Approved, then listed, declared and called by code, the gateway, Python and the shell,
+    without the registry."""
+    names = ['memory', 'calc', 'weather']
+    with Registry(forward=True) as registry:
+        path = home(me, str(tmp_path), **{
+            n: {**REAL[n], 'connectSeconds': 120, 'timeoutSeconds': 120} for n in names})
+        env = {'npm_config_registry': registry.url}
+        with CodeHub(me, path, '--listen', '127.0.0.1:0', env=env) as hub:
+            for name in names:
+                fetch(hub, name)
+                approve(hub, name)
+                assert info(hub, name)['tools'], name
+        registry.close()
+        with CodeHub(me, path, '--listen', '127.0.0.1:0', env=env) as hub:
+            box = hub.create(modules=['*'])
+            for name in names:
+                said = through(hub, box, name).partition('declare module')
+                (tmp_path / f'{name}.d.ts').write_text(said[1] + said[2])
+            assert tsc(tmp_path, *(f'{n}.d.ts' for n in names)) == ''
+            called_by_every_road(hub, box)
+
+
+def called_by_every_road(hub, box):
+    entities = [{'name': 'Ada', 'entityType': 'person', 'observations': ['wrote programs']}]
+    assert 'Ada' in modules.call(hub, 'memory', 'create_entities', entities=entities)[
+        'content'][0]['text']
+    assert hub.value('import m from "host:mcp-memory"; export default m.read_graph({})'
+                     '.data.entities[0].name', wall_ms=60000) == 'Ada'
+    assert 'Ada' in gateway(hub, 'memory__read_graph')
+    assert 'Ada' in hub.exec(box, 'holt-call memory read_graph')['stdout']
+    assert 'Ada' in hub.exec(box, 'python3 -c "import holt.mcp.memory as m;'
+                             'print(m.read_graph({})[\'text\'])"')['stdout']
 
 
 @pytest.mark.whole

@@ -21,7 +21,6 @@ KEY = 'no-key-of-anybody'
 
 CODEX = f'''model = "scripted-1"
 model_provider = "ours"
-sandbox_mode = "danger-full-access"
 [model_providers.ours]
 name = "ours"
 base_url = "{URL}/v1"
@@ -35,10 +34,19 @@ OPENCODE = {
                           'models': {'scripted-1': {'name': 'Scripted'}}}}}
 GEMINI = {'privacy': {'usageStatisticsEnabled': False}, 'general': {'disableAutoUpdate': True}}
 
+
+def settings(name, path):
+    """What a preset puts into a file of its agent."""
+    top = os.path.dirname(os.path.dirname(HERE))
+    with open(os.path.join(top, 'presets', 'agents', f'{name}.json'), encoding='utf-8') as f:
+        return json.load(f)['settings'][path]
+
+
 # program: its file below node_modules, by node if it is a script. files: what its state folder has
 # to begin with; STATE in env is that folder. free: the option by which it
-# edits without asking. knows_no_new_files: it takes the failure to read
-# a file, which is none of Node's when the client answers, for no sign that there is none.
+# edits without asking. asks: false where it never does. knows_no_new_files: it takes the failure to
+# read a file, which is none of Node's when the client answers, for no sign that there is none. out:
+# why it is not driven.
 TABLE = {
     'claude': {
         'program': '@agentclientprotocol/claude-agent-acp/dist/index.js',
@@ -49,7 +57,9 @@ TABLE = {
     'codex-zed': {
         'program': '@zed-industries/codex-acp-linux-x64/bin/codex-acp',
         'env': {'CODEX_HOME': 'STATE', 'OPENAI_API_KEY': KEY}, 'authMethod': 'openai-api-key',
-        'files': {'config.toml': f'approval_policy = "untrusted"\n{CODEX}'}},
+        'files': {'config.toml': f'''approval_policy = "untrusted"
+sandbox_mode = "danger-full-access"
+{CODEX}'''}},
     'gemini': {
         'program': '@google/gemini-cli/bundle/gemini.js', 'args': ['--acp', '-m', 'scripted-1'],
         'env': {'GOOGLE_GEMINI_BASE_URL': URL, 'GEMINI_API_KEY': KEY,
@@ -65,7 +75,8 @@ TABLE = {
         'program': '@agentclientprotocol/codex-acp/dist/index.js', 'large': True,
         'env': {'CODEX_HOME': 'STATE', 'OPENAI_API_KEY': KEY, 'NO_BROWSER': '1',
                 'INITIAL_AGENT_MODE': 'agent-full-access'},
-        'files': {'config.toml': CODEX}, 'authMethod': 'api-key', 'asks': False},
+        'authMethod': 'api-key', 'asks': False,
+        'files': {'config.toml': settings('codex', '~/.codex/config.toml')['text'] + CODEX}},
     'opencode': {
         'program': 'opencode-linux-x64/bin/opencode', 'args': ['acp'], 'large': True,
         # It does not start beside a .opencode or opencode.json that it can't read as it expects, or

@@ -295,6 +295,22 @@ def test_both_changed_other_lines(hub):
     assert tree(dst)[b'f'][2] == ''.join([*lines[:-1], 'last\n']).encode()
 
 
+@pytest.mark.parametrize('known', [True, False])
+def test_what_comes_back_is_as_secret_as_it_was(hub, known):
+    dst = hub.folder(f'secret-dst-{known}')
+    hub.revision('secret', 'secret-src', {'key': 'k', 'text': 't', 'f': '1'})
+    hub.applied('secret', dst)
+    hub.fill(dst, {'key': (0o600, 'k'), 'text': (0o644, 't'), 'f': '1'})
+    hub.revision('secret', 'secret-src', {'f': '2'})
+    hub.applied('secret', dst)
+    assert sorted(tree(dst)) == [b'f']
+    if not known:
+        os.unlink(os.path.join(hub.data(dst), 'modes'))
+    hub.applied('secret', dst, '--undo')
+    assert {name: oct(what[1]) for name, what in tree(dst).items()} == {
+        b'key': '0o600', b'text': '0o644' if known else '0o600', b'f': '0o644'}
+
+
 def test_nothing_of_the_folders_repository_runs(hub):
     """Neither hooks, nor what its configuration names, nor what attributes ask for."""
     dst, ran = hub.folder('own-dst'), hub.folder('own-ran')

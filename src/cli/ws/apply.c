@@ -57,6 +57,46 @@ static int tree_or_empty(const struct apply *a, const char *name, struct apply_i
 	return ret->hex[0] ? 0 : apply_git(a, words, STR_NONE, ret, e);
 }
 
+/* ---- other files of the data folder ---------------------------------------------------------- */
+
+/* 0: there is none. */
+static int data_read(const struct apply *a, const char *name, struct buf *ret, struct err *e)
+{
+	autoclose int fd = openat(a->data, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "read Holt's data folder");
+	return file_read_fd(fd, name, ret, e) < 0 ? -1 : 1;
+}
+
+static int data_write(const struct apply *a, const char *name, struct str text, struct err *e)
+{
+	autoclose int fd = openat(a->data, "new",
+				  O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 || fd_write(fd, text.p, text.n) < 0 || fsync(fd) < 0 ||
+			       renameat(a->data, "new", a->data, name) < 0 || fsync(a->data) < 0
+		     ? err_sys(e, errno, "write into Holt's data folder")
+		     : 0;
+}
+
+/* What git does not keep of the files that this apply removes. */
+static int modes_write(const struct apply *a, struct err *e)
+{
+	autobuf struct buf modes = BUF_INIT(APPLY_MODES_MAX);
+
+	for (size_t i = 0; i < a->n; i++) {
+		const struct apply_op *op = &a->ops[i];
+
+		if (op->seen && S_ISREG(op->seen->st.st_mode) &&
+		    (!op->new || op->new == APPLY_LINK) &&
+		    (buf_addf(&modes, e, "%o %s", op->seen->st.st_mode & 0777, op->path) < 0 ||
+		     buf_add(&modes, "", 1, e) < 0))
+			return -1;
+	}
+	return data_write(a, "modes", buf_str(&modes), e);
+}
+
 /* ---- what was interrupted -------------------------------------------------------------------- */
 
 /* Puts the stage into the repository if it has a file that is not there yet, such as one that
@@ -122,7 +162,10 @@ static int take_back(struct apply *a, struct err *e)
 	struct apply_id base, was, stage;
 
 	a->takes_back = true;
-	if (apply_object(a, "begun^{tree}", &base, e) < 0 ||
+	buf_fini(&a->modes);
+	a->modes = BUF_INIT(APPLY_MODES_MAX);
+	if (data_read(a, "modes", &a->modes, e) < 0 ||
+	    apply_object(a, "begun^{tree}", &base, e) < 0 ||
 	    apply_object(a, "begun^1^{tree}", &was, e) < 0 || kept_stage(a, &stage, e) < 0 ||
 	    apply_plan(a, &base, &was, APPLY_OURS, e) < 0 || kept_write(a, &was, &stage, e) < 0)
 		return -1;
@@ -170,20 +213,11 @@ static int fetch_tree(struct apply *a, struct hub_link *l, const char *name, con
 	return apply_object(a, text, ret, e) < 0 ? -1 : branch_set(a, rows, e);
 }
 
-/* "WORKSPACE REVISION" of the last import; 0: there was none since the last apply. */
-static int imported_read(const struct apply *a, struct buf *ret, struct err *e)
-{
-	autoclose int fd = openat(a->data, "imported", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_sys(e, errno, "read what was imported");
-	return file_read_fd(fd, "imported", ret, e) < 0 ? -1 : 1;
-}
-
+/* The last import, unless there was none since the last apply; else what that has left. */
 static int plan_base(struct apply *a, struct hub_link *l, struct apply_id *ret, struct err *e)
 {
 	autobuf struct buf imported = BUF_INIT(16 << 10);
-	int found = imported_read(a, &imported, e);
+	int found = data_read(a, "imported", &imported, e);
 	char *revision = found > 0 ? strchr(imported.p, ' ') : NULL;
 
 	if (found < 0)
@@ -232,7 +266,8 @@ static int plan_undo(struct apply *a, const char *name, struct apply_id *base,
 		return err_set(e, ERR_INVALID,
 			       "the last apply to this folder was of the workspace %s",
 			       said.p + strlen("apply "));
-	if (apply_object(a, "last^1^{tree}", &was, e) < 0 ||
+	if (data_read(a, "modes", &a->modes, e) < 0 ||
+	    apply_object(a, "last^1^{tree}", &was, e) < 0 ||
 	    apply_object(a, "last^1^1^{tree}", next, e) < 0)
 		return -1;
 	*base = *next;
@@ -297,7 +332,7 @@ static int apply_change(struct apply *a, const struct apply_id *commit, struct e
 
 	snprintf(rows, sizeof(rows), "update refs/heads/begun %s\n", commit->hex);
 	apply_hold(a);
-	if (branch_set(a, rows, e) < 0)
+	if (modes_write(a, e) < 0 || branch_set(a, rows, e) < 0)
 		return -1;
 	if (apply_write(a, e) == 0)
 		return apply_end(a, commit, e);
@@ -361,6 +396,7 @@ static int apply_do(struct apply *a, const struct verb_input *in, struct err *e)
 		return -1;
 	a->force = o->force;
 	a->guarded = o->guarded;
+	a->undo = o->undo;
 	if ((o->undo ? plan_undo(a, name, &base, &next, e)
 		     : plan_revision(a, l, name, revision, &base, &next, e)) < 0)
 		return -1;
@@ -401,17 +437,11 @@ int ws_applied(const char *folder, const char *name, struct str revision, struct
 	struct apply a;
 	autobuf struct buf text = BUF_INIT(16 << 10);
 	int result = apply_find(&a, folder, e) < 0 || apply_lock(&a, e) < 0 ? -1 : 0;
-	int fd = -1;
 
 	if (result == 0)
 		result = buf_addf(&text, e, "%s %.*s", name, STR_ARG(revision));
 	if (result == 0)
-		fd = openat(a.data, "new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-			    0600);
-	if (result == 0 && (fd < 0 || fd_write(fd, text.p, text.n) < 0 || fsync(fd) < 0 ||
-			    renameat(a.data, "new", a.data, "imported") < 0 || fsync(a.data) < 0))
-		result = err_sys(e, errno, "write into Holt's data folder");
-	close_fd(&fd);
+		result = data_write(&a, "imported", buf_str(&text), e);
 	apply_close(&a);
 	return result;
 }

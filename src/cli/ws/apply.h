@@ -11,6 +11,7 @@
  * The result is a commit; its first parent is the folder as it was, its second one the next base:
  *
  *	DATA/applied/KEY/imported	a newer base: workspace and revision of an import
+ *	DATA/applied/KEY/modes		permissions of the files that the last apply removed
  *	DATA/applied/KEY/git		the repository, with these branches:
  *		begun			an apply that has begun to change the folder
  *		last			the last one that ended
@@ -25,10 +26,11 @@
 #include <sys/stat.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "cli/common/git.h"
 #include "cli/ws/git.h"
 
-enum { APPLY_LINK = 0120000, APPLY_PROGRAM = 0100755 };
+enum { APPLY_LINK = 0120000, APPLY_PROGRAM = 0100755, APPLY_MODES_MAX = 256 << 20 };
 
 struct apply_id {
 	char hex[COMMIT_HEX_MAX + 1]; /* "": none */
@@ -62,7 +64,9 @@ struct apply {
 	size_t n;
 	sigset_t held; /* the signals that could end the program before apply_hold() */
 	bool holds;
-	bool takes_back; /* signals don't end apply_write() then */
+	struct buf modes; /* "MODE PATH" and a NUL, for each file that may come back */
+	bool undo; /* it brings back old files */
+	bool takes_back; /* the same; signals don't end apply_write() then */
 };
 
 /* ---- apply_write.c: the folder --------------------------------------------------------------- */

@@ -51,7 +51,9 @@ static int open_data(struct apply *a, struct err *e)
 
 int apply_find(struct apply *a, const char *folder, struct err *e)
 {
-	*a = (struct apply){ .dir = -1, .data = -1, .stage = -1 };
+	*a = (struct apply){
+		.dir = -1, .data = -1, .stage = -1, .modes = BUF_INIT(APPLY_MODES_MAX)
+	};
 	arena_init(&a->arena, ARENA_MAX);
 	a->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (a->dir < 0 || path_of_fd(a->dir, a->folder) < 0)
@@ -71,6 +73,7 @@ int apply_lock(const struct apply *a, struct err *e)
 void apply_close(struct apply *a)
 {
 	arena_fini(&a->arena);
+	buf_fini(&a->modes);
 	close_fd(&a->stage);
 	close_fd(&a->data);
 	close_fd(&a->dir);
@@ -163,14 +166,30 @@ static struct number number_of(const struct apply *a, const struct apply_op *op)
 	return n;
 }
 
+/* The permissions of a file that comes back: those that it had, else only its owner's. */
+static mode_t mode_before(const struct apply *a, const char *path)
+{
+	unsigned mode;
+	int at;
+
+	for (size_t i = 0; i < a->modes.n; i += strlen(a->modes.p + i) + 1) {
+		if (sscanf(a->modes.p + i, "%o %n", &mode, &at) == 1 &&
+		    strcmp(a->modes.p + i + at, path) == 0)
+			return mode & 0777;
+	}
+	return 0600;
+}
+
 /* As git has only one of the permissions, a changed file keeps the others. */
-static mode_t mode_of(const struct apply_op *op)
+static mode_t mode_of(const struct apply *a, const struct apply_op *op)
 {
 	mode_t mask = umask(0), mode;
 
 	umask(mask);
-	mode = op->seen && S_ISREG(op->seen->st.st_mode) ? op->seen->st.st_mode & 0777
-							 : 0666 & ~mask;
+	if (op->seen && S_ISREG(op->seen->st.st_mode))
+		mode = op->seen->st.st_mode & 0777;
+	else
+		mode = a->undo || a->takes_back ? mode_before(a, op->path) : 0666 & ~mask;
 	return op->new == APPLY_PROGRAM ? mode | (mode & 0444) >> 2 : mode & ~(mode_t)0111;
 }
 
@@ -202,7 +221,7 @@ static int stage_file(const struct apply *a, const struct apply_op *op, FILE *fr
 			return -1;
 		size -= n;
 	}
-	return to < 0 || fchmod(to, mode_of(op)) < 0 ? -1 : fsync(to);
+	return to < 0 || fchmod(to, mode_of(a, op)) < 0 ? -1 : fsync(to);
 }
 
 /* One file, as `git cat-file --batch` prints it: "ID blob SIZE", its bytes and a line break. */

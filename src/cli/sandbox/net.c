@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "cli/link/ask.h"
+#include "cli/sandbox/net.h"
 
 enum { HOSTS_MAX = 256, TEXT_MAX = 8192, TEXTS_MAX = 8 << 20, TRIES_MAX = 100 };
 
@@ -115,31 +116,37 @@ static size_t granted_drop(struct granted *g, const char *text)
 	return had - kept;
 }
 
+/* What is to change. */
+struct net_words {
+	const char *name;
+	const char *const *hosts;
+	size_t n;
+};
+
 /* One that is there gets the HTTP rules that are named now. */
-static int granted_add(struct granted *g, const struct verb_input *in, struct err *e)
+static int granted_add(struct granted *g, const struct net_words *w, struct err *e)
 {
-	for (int i = 1; i < in->n_operands; i++)
-		granted_drop(g, in->operands[i]);
-	for (int i = 1; i < in->n_operands; i++) {
+	for (size_t i = 0; i < w->n; i++)
+		granted_drop(g, w->hosts[i]);
+	for (size_t i = 0; i < w->n; i++) {
 		if (g->n == HOSTS_MAX)
 			return err_set(e, ERR_LIMIT, "at most %d grants", HOSTS_MAX);
-		g->p[g->n++] = in->operands[i];
+		g->p[g->n++] = w->hosts[i];
 	}
 	return 0;
 }
 
 /* Without a host, all. */
-static int granted_remove(struct granted *g, const struct verb_input *in, struct err *e)
+static int granted_remove(struct granted *g, const struct net_words *w, struct err *e)
 {
 	size_t gone = 0;
 
-	if (in->n_operands == 1)
+	if (w->n == 0)
 		g->n = 0;
-	for (int i = 1; i < in->n_operands; i++)
-		gone += granted_drop(g, in->operands[i]);
-	if (!gone && in->n_operands > 1)
-		return err_set(e, ERR_INVALID, "%s is not granted %s", in->operands[0],
-			       in->operands[1]);
+	for (size_t i = 0; i < w->n; i++)
+		gone += granted_drop(g, w->hosts[i]);
+	if (!gone && w->n)
+		return err_set(e, ERR_INVALID, "%s is not granted %s", w->name, w->hosts[0]);
 	return 0;
 }
 
@@ -162,13 +169,12 @@ static int net_post(struct hub_link *l, const char *path, const struct granted *
 					  : hub_link_ask(l, "POST", path, buf_str(&text), ret, e);
 }
 
-typedef int net_change_fn(struct granted *g, const struct verb_input *in, struct err *e);
+typedef int net_change_fn(struct granted *g, const struct net_words *w, struct err *e);
 
-static int net_try(struct hub_link *l, const char *path, const struct verb_input *in,
-		   net_change_fn *change, struct err *e)
+static int net_try(struct hub_link *l, const char *path, const struct net_words *w,
+		   net_change_fn *change, struct json_doc **ret, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
-	AUTO(json_free) struct json_doc *changed = NULL;
 	AUTO(arena_free) struct arena *a = arena_new(TEXTS_MAX);
 	struct granted g = { .n = 0 };
 
@@ -176,30 +182,51 @@ static int net_try(struct hub_link *l, const char *path, const struct verb_input
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
 		return -1;
-	if (granted_read(&g, json_root(doc), a, e) < 0 || change(&g, in, e) < 0 ||
-	    net_post(l, path, &g, json_root(doc), &changed, e) < 0)
-		return -1;
-	return ((const struct ask_options *)in->options)->output == OUTPUT_JSON
-		     ? hub_link_print(json_root(changed), e)
-		     : net_show(json_root(changed), NULL, e);
+	return granted_read(&g, json_root(doc), a, e) < 0 || change(&g, w, e) < 0
+		     ? -1
+		     : net_post(l, path, &g, json_root(doc), ret, e);
 }
 
-static int net_act(const struct verb_input *in, net_change_fn *change, struct err *e)
+/* Each round of those who change it at once has one that gets through. */
+static int net_change(struct hub_link *l, const struct net_words *w, net_change_fn *change,
+		      struct json_doc **ret, struct err *e)
 {
-	AUTO(hub_link_close) struct hub_link *l = NULL;
 	char path[256];
 	int result = -1;
 
-	if (hub_link_path(path, sizeof(path), in->operands[0], "/network", e) < 0 ||
-	    !(l = hub_link_open(e)))
+	if (hub_link_path(path, sizeof(path), w->name, "/network", e) < 0)
 		return -1;
-	/* Each round of those who change it at once has one that gets through. */
 	for (int i = 0; result < 0 && i < TRIES_MAX; i++) {
-		result = net_try(l, path, in, change, e);
+		result = net_try(l, path, w, change, ret, e);
 		if (e->code != ERR_CONFLICT)
 			break;
 	}
 	return result;
+}
+
+int net_allow(struct hub_link *l, const char *name, const char *const *hosts, size_t n,
+	      struct err *e)
+{
+	const struct net_words w = { name, hosts, n };
+	AUTO(json_free) struct json_doc *changed = NULL;
+
+	return net_change(l, &w, granted_add, &changed, e);
+}
+
+static int net_act(const struct verb_input *in, net_change_fn *change, struct err *e)
+{
+	const struct net_words w = { in->operands[0], (const char *const *)in->operands + 1,
+				     (size_t)in->n_operands - 1 };
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	AUTO(json_free) struct json_doc *changed = NULL;
+	char path[256];
+
+	if (hub_link_path(path, sizeof(path), w.name, "/network", e) < 0 ||
+	    !(l = hub_link_open(e)) || net_change(l, &w, change, &changed, e) < 0)
+		return -1;
+	return ((const struct ask_options *)in->options)->output == OUTPUT_JSON
+		     ? hub_link_print(json_root(changed), e)
+		     : net_show(json_root(changed), NULL, e);
 }
 
 static int net_allow_run(const struct verb_input *in, struct err *e)

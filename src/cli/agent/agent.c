@@ -23,11 +23,12 @@ void agent_file_fini(struct agent_file *f)
 	*f = (struct agent_file){ NULL, NULL };
 }
 
-extern const struct verb agent_presets_verb, agent_add_verb, agent_ls_verb, agent_rm_verb,
-	agent_update_verb, agent_doctor_verb, agent_acp_verb;
+extern const struct verb agent_run_verb, agent_presets_verb, agent_add_verb, agent_ls_verb,
+	agent_rm_verb, agent_update_verb, agent_doctor_verb, agent_acp_verb;
 static const struct verb *const words[] = {
-	&agent_presets_verb, &agent_add_verb, &agent_ls_verb,  &agent_doctor_verb,
-	&agent_update_verb,  &agent_rm_verb,  &agent_acp_verb, NULL,
+	&agent_run_verb, &agent_presets_verb, &agent_add_verb,
+	&agent_ls_verb,	 &agent_doctor_verb,  &agent_update_verb,
+	&agent_rm_verb,	 &agent_acp_verb,     NULL,
 };
 
 const struct verb agent_verb = {

@@ -206,6 +206,11 @@ void screen_feed(struct screen *s, const char *p, size_t n)
 	}
 }
 
+bool screen_is_alternate(const struct screen *s)
+{
+	return (s->changed & ALTERNATE) != 0;
+}
+
 bool screen_is_idle(const struct screen *s)
 {
 	return s->state == SCREEN_GROUND && s->rest == 0 && !s->saved;

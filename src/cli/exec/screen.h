@@ -41,6 +41,9 @@ struct screen {
 
 void screen_feed(struct screen *s, const char *p, size_t n);
 
+/* The program draws on the alternate screen, behind which the other one stays as it was. */
+bool screen_is_alternate(const struct screen *s);
+
 /* Between two sequences, and nothing is lost where the cursor is saved and restored now. */
 bool screen_is_idle(const struct screen *s);
 

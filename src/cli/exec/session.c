@@ -381,7 +381,7 @@ static int session_start(struct session *s, struct hub_link *l, struct err *e)
 static void session_finish(struct session *s)
 {
 	if (s->viewed)
-		view_stop(&s->view);
+		view_stop(&s->view, s->left);
 	tty_restore();
 	feed_stop(&s->feed);
 	outlet_close(&s->out);

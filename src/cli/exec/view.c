@@ -182,9 +182,9 @@ void view_start(struct view *v, uv_loop_t *loop, uint64_t offset, uint64_t seen,
 	view_skip(v, 0);
 }
 
-void view_stop(struct view *v)
+void view_stop(struct view *v, bool left)
 {
-	char text[SCREEN_TEXT_MAX + NOTICE_TEXT_MAX];
+	char text[SCREEN_TEXT_MAX + NOTICE_TEXT_MAX + 32];
 	size_t n = screen_undo(&v->screen, text);
 	struct err ignored;
 
@@ -194,6 +194,8 @@ void view_stop(struct view *v)
 		uv_close((uv_handle_t *)&v->news, NULL);
 	if (v->notice.shown)
 		n += notice_close(&v->notice, text + n);
+	if (left && !screen_is_alternate(&v->screen))
+		n += (size_t)snprintf(text + n, 32, "\x1b[%u;1H\r\n", v->notice.rows);
 	(void)!file_write_fd(STDOUT_FILENO, "standard output", (struct str){ text, n }, &ignored);
 	for (size_t i = 0; i < v->n_told; i++)
 		fprintf(stderr, "holt: %s\n", v->told[i]);

@@ -37,5 +37,5 @@ void view_skip(struct view *v, uint64_t n); /* so many bytes are not kept */
 void view_resized(struct view *v); /* our terminal was, or the program has to hear its size */
 
 /* When the outlet has written all: gives the terminal back, and says the lines again on standard
- * error. */
-void view_stop(struct view *v);
+ * error. left: the program goes on, so that what it has drawn stays above. */
+void view_stop(struct view *v, bool left);

@@ -371,7 +371,7 @@ VERBS = {
     'auth keys create': Verb('admin', '-n made -s read', FAILED),
     'auth keys revoke': Verb('admin', '@of-stage', FAILED, needs='key'),
     'agent presets': Verb(None),
-    'agent run': Verb(None, 'of-nothing -d', FAILED, status=FAILED),
+    'agent run': Verb(None, 'of-nothing -d', FAILED, status=FAILED, usage=FAILED),
     'agent add': Verb(None, 'of-nothing', FAILED, status=FAILED),
     'agent ls': Verb(None),
     'agent rm': Verb(None, 'of-nothing', FAILED, status=FAILED),

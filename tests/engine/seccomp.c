@@ -476,6 +476,7 @@ static const struct {
 	  FAIL(ENOMEM) },
 	{ "memfd_create", __NR_memfd_create, { 0, MFD_CLOEXEC | MFD_ALLOW_SEALING }, ALLOW },
 	{ "memfd_create: huge pages", __NR_memfd_create, { 0, HIGH | MFD_HUGETLB }, FAIL(ENOMEM) },
+	{ "memfd_create: all flags", __NR_memfd_create, { 0, ~0u }, FAIL(EINVAL) },
 	{ "shmget", __NR_shmget, { 0, 4096, IPC_CREAT | 0600 }, ALLOW },
 	{ "shmget: huge pages", __NR_shmget, { 0, 2 << 20, HIGH | SHM_HUGETLB }, FAIL(ENOMEM) },
 	{ "prctl: name", __NR_prctl, { PR_SET_NAME, 0 }, ALLOW },

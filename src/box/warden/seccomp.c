@@ -455,6 +455,9 @@ static const struct rule debug_rules[] = {
 	{ __NR_process_vm_writev, 0, CHECK_NOT_INIT },
 };
 
+/* Flags of memfd_create() that no kernel knows, with which programs ask whether it is there. */
+#define MEMFD_UNKNOWN 0x03ffffe0
+
 enum {
 	N_RULES = sizeof(rules) / sizeof(rules[0]),
 	RANGES_MAX = 2 * N_RULES + 32,
@@ -553,9 +556,9 @@ static const struct {
 	[CHECK_MMAP] = { { LOAD(args[3]), IF_SET(MAP_HUGETLB, 0, 1), RET(FAIL(ENOMEM)),
 			   RET(ALLOW) },
 			 4 },
-	[CHECK_MEMFD] = { { LOAD(args[1]), IF_SET(MFD_HUGETLB, 0, 1), RET(FAIL(ENOMEM)),
-			    RET(ALLOW) },
-			  4 },
+	[CHECK_MEMFD] = { { LOAD(args[1]), IF_SET(MFD_HUGETLB, 0, 3), IF_SET(MEMFD_UNKNOWN, 0, 1),
+			    RET(FAIL(EINVAL)), RET(FAIL(ENOMEM)), RET(ALLOW) },
+			  6 },
 	[CHECK_SHMGET] = { { LOAD(args[2]), IF_SET(SHM_HUGETLB, 0, 1), RET(FAIL(ENOMEM)),
 			     RET(ALLOW) },
 			   4 },

@@ -259,6 +259,10 @@ PROGRAMS = {
     'go': ('GODEBUG=netdns=go ./fetch https://HOST/hello', 'hello from', 'no such host'),
     'java': ('java -Djavax.net.ssl.trustStore=trust -Djavax.net.ssl.trustStorePassword=changeit '
              '-XX:TieredStopAtLevel=1 -cp . Fetch https://HOST/hello', 'hello from', ''),
+    # it has authorities of its own
+    'chromium': ('chromium-headless-shell --headless --no-sandbox --disable-gpu '
+                 '--ignore-certificate-errors --dump-dom https://HOST/ 2>/tmp/said '
+                 '| grep href=.hello || { tail -3 /tmp/said; false; }', 'hello', 'ERR_'),
 }
 
 

@@ -70,6 +70,11 @@ static void ech_keep(const struct ech *e)
 	k->until_ms = uv_now(&e->of->of->loop) + KEPT_MS;
 }
 
+bool ech_dials(const struct ech *e)
+{
+	return e->dial != NULL;
+}
+
 /* ---- the end -------------------------------------------------------------------------------- */
 
 void ech_cancel(struct ech *e)

@@ -23,4 +23,6 @@ typedef void ech_fn(void *owner, bool hides);
  * comes once, never within this. NULL: out of memory. */
 struct ech *ech_start(struct sandbox *s, const struct dial_to *to, const char *name,
 		      ech_fn *on_done, void *owner);
+/* Whether it needs a connection of its own, since the answer is not known. */
+bool ech_dials(const struct ech *e);
 void ech_cancel(struct ech *e); /* NULL-safe; no callback follows */

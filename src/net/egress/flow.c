@@ -497,21 +497,38 @@ static void on_ech(void *owner, bool hides)
 
 	f->ech = NULL;
 	f->hidden = HIDDEN_DUMMY;
-	if (hides ? flow_deny(f, NW_REASON_ECH, NULL) : flow_passed(f))
+	if (hides)
+		flow_deny(f, NW_REASON_ECH, NULL);
+	else if (f->server.fd < 0)
+		flow_dial(f);
+	else if (flow_passed(f))
 		flow_watch(f);
 }
 
 /* The server that the flow is connected to, and no other. */
+static struct dial_to flow_server(const struct flow *f)
+{
+	return (struct dial_to){ .host = f->addr.family ? "" : f->host,
+				 .port = f->port,
+				 .rule = f->rule,
+				 .addr = f->addr };
+}
+
+/* A small server may take one connection at a time: that of the flow gives way to the question. */
 static bool flow_ask_ech(struct flow *f)
 {
-	const struct dial_to to = { .host = f->addr.family ? "" : f->host,
-				    .port = f->port,
-				    .rule = f->rule,
-				    .addr = f->addr };
+	const struct dial_to to = flow_server(f);
 
+	if (f->ech)
+		return true;
+	f->ech = ech_start(f->of, &to, f->host, on_ech, f);
 	if (!f->ech)
-		f->ech = ech_start(f->of, &to, f->host, on_ech, f);
-	return f->ech ? true : flow_deny(f, NW_REASON_LIMIT_HOST, NULL);
+		return flow_deny(f, NW_REASON_LIMIT_HOST, NULL);
+	if (ech_dials(f->ech)) {
+		side_close(&f->server, false);
+		f->server.events = 0;
+	}
+	return true;
 }
 
 bool flow_passed(struct flow *f)
@@ -559,9 +576,12 @@ static void on_dialled(void *owner, int fd, const struct net_addr *addr, enum nw
 
 bool flow_dial(struct flow *f)
 {
-	const struct dial_to to = {
-		.host = f->by_addr ? "" : f->host, .port = f->port, .rule = f->rule, .addr = f->addr
-	};
+	const struct dial_to to = f->hidden == HIDDEN_DUMMY
+					? flow_server(f)
+					: (struct dial_to){ .host = f->by_addr ? "" : f->host,
+							    .port = f->port,
+							    .rule = f->rule,
+							    .addr = f->addr };
 
 	f->dial = dial_start(f->of, &to, on_dialled, f);
 	return f->dial ? true : flow_deny(f, NW_REASON_LIMIT_HOST, NULL);

@@ -14,7 +14,7 @@ from rest import b64, frame
 
 GONE, TAKEN = (404, 'not_found'), (409, 'conflict')
 ANSWERED = (409, 'already_answered')
-USAGE, FAILED = 2, 125
+USAGE, FAILED, VERDICT = 2, 125, 1
 SCOPES = ('read', 'execute', 'lifecycle', 'admin')
 
 
@@ -375,7 +375,7 @@ VERBS = {
     'agent add': Verb(None, 'of-nothing', FAILED, status=FAILED),
     'agent ls': Verb(None),
     'agent rm': Verb(None, 'of-nothing', FAILED, status=FAILED),
-    'agent doctor': Verb(None, 'gemini', 1, status=1),
+    'agent doctor': Verb(None, 'gemini', VERDICT, status=VERDICT),
     'agent update': Verb(None, 'of-nothing', FAILED, status=FAILED),
     'config': Verb(None),
     'config check': Verb(None),

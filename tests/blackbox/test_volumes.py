@@ -1,5 +1,6 @@
 """Folders of the host in sandboxes that stay: who may have which, and what becomes of them."""
 
+import contextlib
 import ctypes
 import io
 import json
@@ -291,6 +292,45 @@ def test_holts_own_folders(home):
         assert refused(hub, volume(path))['code'] == 'forbidden', path
         hub.fails(125, 'Holt itself', 'up', '-v', f'{path}:/x')
     hub.delete(hub.create(volumes=[volume(home.other, mode='rw')]))  # the control
+
+
+@contextlib.contextmanager
+def bound(what, at):
+    """A second name of a folder."""
+    os.makedirs(at)
+    subprocess.run(['mount', '--bind', what, at], check=True)
+    try:
+        yield at
+    finally:
+        subprocess.run(['umount', at], check=True)
+
+
+def test_what_agents_keep(home):
+    """Log-ins of agents: a root that holds Holt's own folder gives no client what is in its
+    `state`, by whatever name. The operator's own volumes may be there, and forks have them again;
+    but no name there leads to the rest of that folder."""
+    state = f'{home.home}/state/a'
+    rest = f'{home.home}/rest'
+    os.makedirs(state)
+    os.mkdir(rest)
+    for path in (os.path.dirname(state), state, rest):
+        home.own(path)
+    home.put(f'{state}/login', 'of a\n')
+    home.link(f'{home.other}/state', os.path.dirname(state))
+    with bound(home.home, f'{home.other}/twin') as twin, bound(home.home, f'{state}/all') as around:
+        hub = home.start('--allow-volumes', f'{home.top}:rw-all')
+        for path in (state, f'{state}/login', f'{home.read}/../home/state/a', f'{twin}/state/a',
+                     f'{home.other}/state/a', f'{home.other}/state/a/login'):
+            for mode in ('ro', 'rw-all'):
+                assert refused(hub, volume(path, mode=mode))['code'] == 'forbidden', (path, mode)
+        for path in (around, f'{around}/state', f'{around}/rest', f'{around}/token'):
+            hub.fails(125, 'Holt itself', 'up', '-v', f'{path}:/x')
+        hub.ok('up', '-n', 'own', '-v', f'{state}:/x:rw-all')
+        assert sh(hub, 'own', 'cat /x/login') == 'of a\n'
+        hub.ok('fork', '-n', 'again', 'own')
+        assert sh(hub, 'again', 'cat /x/login') == 'of a\n'
+        for name in ('own', 'again'):
+            hub.delete(name)
 
 
 def test_the_view(home):

@@ -714,6 +714,7 @@ static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err
 			.writable = s->writable && s->host.n,
 			.all = s->all,
 			.own = s->own,
+			.state = s->state,
 			.size = s->size,
 		};
 

@@ -161,6 +161,8 @@ struct sandbox_mount {
 	/* Also what programs of the host act on, which else stays as it is: .git/hooks and others
 	 * (docs/sandboxes.md). */
 	bool all;
+	/* It may be below BOX_STATE of the caller's own folders; for what the operator named. */
+	bool state;
 	/* Quota in bytes; 0: none. ERR_NO_QUOTA: the host can't enforce one. With a quota, mounts
 	 * inside the directory are not shown, only the files below them. */
 	uint64_t size;

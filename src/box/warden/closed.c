@@ -51,29 +51,41 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether the directory dir is `what`, or is below it. Compares inodes, since a folder can have
- * several names. A sandbox that has part of the way up can't mislead this check: it starts at the
- * open directory, and a folder that is moved meanwhile stays within the tree of the one who moved
- * it. */
-static bool stands_in(int dir, const struct stat *what)
+enum { MET_NONE = -1, MET_UNKNOWN = -2 };
+
+/* Which of n folders the directory dir is, or is below, the nearest first: its place, or MET_NONE.
+ * Compares inodes, since a folder can have several names. A sandbox that has part of the way up
+ * can't mislead this check: it starts at the open directory, and a folder that is moved meanwhile
+ * stays within the tree of the one who moved it. */
+static int met_first(int dir, const struct stat *what, int n)
 {
 	autoclose int at = open_below(dir, ".", O_DIRECTORY, 0);
 	struct stat top, st;
 
 	if (stat("/", &top) < 0)
-		return true;
+		return MET_UNKNOWN;
 	for (int level = 0; level < LEVELS_MAX; level++) {
 		int above;
 
-		if (at < 0 || fstat(at, &st) < 0 || is_same(&st, what))
-			return true;
+		if (at < 0 || fstat(at, &st) < 0)
+			return MET_UNKNOWN;
+		for (int i = 0; i < n; i++) {
+			if (is_same(&st, &what[i]))
+				return i;
+		}
 		if (is_same(&st, &top))
-			return false;
+			return MET_NONE;
 		above = open_below(at, "..", O_DIRECTORY, 0);
 		close(at);
 		at = above;
 	}
-	return true;
+	return MET_UNKNOWN;
+}
+
+/* Also where that can't be told. */
+static bool stands_in(int dir, const struct stat *what)
+{
+	return met_first(dir, what, 1) != MET_NONE;
 }
 
 /* Opens the nearest directory at or above a path; *ret_there: it is the path's own. */
@@ -93,20 +105,24 @@ static int open_nearest(int root, const char *path, bool *ret_there)
 	return fd;
 }
 
-/* Whether an open file stands below the folder of state in a closed folder; dir: its directory. */
-static bool is_state(const char *path, int root, int dir)
+/* Whether what is asked for stands below the folder of state in the folder `closed`, which is at
+ * path; not where it is another name of either, or is below such a name. */
+static bool is_state(const char *path, int root, const struct closed_asked *a,
+		     const struct stat *asked, const struct stat *closed)
 {
 	char at[WIRE_PATH_MAX + sizeof("/" BOX_STATE)];
 	autoclose int fd = -1;
-	struct stat st;
+	struct stat either[2] = { [1] = *closed };
 
 	snprintf(at, sizeof(at), "%s/" BOX_STATE, path);
 	fd = open_below(root, at, O_DIRECTORY | O_NOFOLLOW, RESOLVE_IN_ROOT);
-	return fd >= 0 && fstat(fd, &st) == 0 && stands_in(dir, &st);
+	return fd >= 0 && fstat(fd, &either[0]) == 0 && !is_same(asked, &either[0]) &&
+	       !is_same(asked, &either[1]) && met_first(a->dir, either, 2) == 0;
 }
 
-/* Whether `path` forbids to give the open file fd, whose status is `asked`; dir: its directory. */
-static bool meets(const char *path, int root, int fd, int dir, const struct stat *asked)
+/* Whether `path` forbids to give what is asked for, whose status is `asked`. */
+static bool meets(const char *path, int root, const struct closed_asked *a,
+		  const struct stat *asked)
 {
 	bool there;
 	autoclose int nearest = open_nearest(root, path, &there);
@@ -118,19 +134,19 @@ static bool meets(const char *path, int root, int fd, int dir, const struct stat
 		return true;
 	if (nearest < 0 || fstat(nearest, &st) < 0 || stands_in(nearest, asked))
 		return true;
-	return there && stands_in(S_ISDIR(asked->st_mode) ? fd : dir, &st) &&
-	       !is_state(path, root, dir);
+	return there && stands_in(S_ISDIR(asked->st_mode) ? a->fd : a->dir, &st) &&
+	       !(a->state && is_state(path, root, a, asked, &st));
 }
 
-int closed_check(const char paths[WIRE_CLOSED_MAX][WIRE_PATH_MAX], int root, int fd, int dir,
-		 struct err *e)
+int closed_check(const char paths[WIRE_CLOSED_MAX][WIRE_PATH_MAX], int root,
+		 const struct closed_asked *a, struct err *e)
 {
 	struct stat asked;
 
-	if (fstat(fd, &asked) < 0)
+	if (fstat(a->fd, &asked) < 0)
 		return err_sys(e, errno, "look at what is to be mounted");
 	for (int i = 0; i < WIRE_CLOSED_MAX; i++) {
-		if (paths[i][0] && meets(paths[i], root, fd, dir, &asked))
+		if (paths[i][0] && meets(paths[i], root, a, &asked))
 			return err_set(e, ERR_DENIED,
 				       "it holds, or is held by, a folder of Holt itself (its "
 				       "token, registry, sockets) or its configuration, "

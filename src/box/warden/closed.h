@@ -7,8 +7,9 @@
  * A file or folder is closed if it is such a folder, is in one, or contains one, through any links
  * and names. A folder that does not exist yet counts as where it would be.
  *
- * What is below the folder BOX_STATE (box/wire/state.h) of such a folder is not closed, but that
- * folder itself is: there the hub keeps what agents write in their sandboxes.
+ * Below the folder BOX_STATE (box/wire/state.h) of such a folder the hub keeps what agents write in
+ * their sandboxes, with their log-ins. That is closed but for mounts that the operator or the hub
+ * itself named (sandbox_mount.state). The folder BOX_STATE is closed for those, too.
  */
 #include "base/err.h"
 #include "box/wire/wire.h"
@@ -18,8 +19,14 @@
  * then checked and mounted. -1 with errno, ELOOP for a link. */
 int closed_open(int root, const char *path, int *ret_fd, int *ret_dir) MUST_USE;
 
+/* What closed_open() has opened. state: it may be below BOX_STATE. */
+struct closed_asked {
+	int fd, dir;
+	bool state;
+};
+
 /* Checks the files that closed_open() has opened. paths: absolute, "" for none, found below root.
  * ERR_DENIED for closed files, and for those that can't be checked. The message contains no
  * path. */
-int closed_check(const char paths[WIRE_CLOSED_MAX][WIRE_PATH_MAX], int root, int fd, int dir,
-		 struct err *e) MUST_USE;
+int closed_check(const char paths[WIRE_CLOSED_MAX][WIRE_PATH_MAX], int root,
+		 const struct closed_asked *a, struct err *e) MUST_USE;

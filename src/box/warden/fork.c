@@ -68,6 +68,7 @@ static int clone_mounts(struct sandbox *to, const struct sandbox *from, struct e
 		m->writable = from->mounts[i].writable;
 		m->all = from->mounts[i].all;
 		m->own = from->mounts[i].own;
+		m->state = from->mounts[i].state;
 		m->project = PROJECT_INIT;
 		m->size = from->mounts[i].size;
 		if (!m->host || !m->guest)

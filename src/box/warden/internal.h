@@ -212,6 +212,7 @@ struct host_tree {
 	const char *path;
 	bool writable;
 	bool own; /* a file of the closed folders; read-only */
+	bool state; /* it may be below BOX_STATE of one */
 	struct project *project; /* keeps its entries for the host's programs; NULL: nothing does */
 	uint64_t size; /* size at which the host must limit it, else ERR_NO_QUOTA; 0: any */
 	uint32_t uid;
@@ -443,6 +444,7 @@ struct mount_spec {
 	bool writable;
 	bool all; /* also what programs of the host act on */
 	bool own; /* of the hub's own folders */
+	bool state; /* it may be what the hub keeps for agents */
 	struct project project;
 	uint64_t size; /* 0: any */
 };

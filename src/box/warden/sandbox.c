@@ -312,6 +312,7 @@ static int open_binds(struct sandbox *b, struct bind *binds, struct err *e)
 			.path = m->host,
 			.writable = m->writable,
 			.own = m->own,
+			.state = m->state,
 			.project = m->writable && !m->all && !project_is_state(m->host)
 					 ? &m->project
 					 : NULL,
@@ -606,6 +607,7 @@ static int copy_mounts(const struct wm_create *m, size_t n, struct mount_spec *o
 		out[i].writable = wm.writable;
 		out[i].all = wm.all;
 		out[i].own = wm.own;
+		out[i].state = wm.state;
 		out[i].project = PROJECT_INIT;
 		out[i].size = wm.size;
 		if (!out[i].host || !out[i].guest)

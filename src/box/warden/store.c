@@ -847,7 +847,8 @@ int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_i
 	if (closed_open(root, t->path, &there, &parent) < 0 || fstat(there, &st) < 0)
 		return err_sys(e, errno, "open what is to be mounted");
 	own = t->own && !t->writable && S_ISREG(st.st_mode);
-	if (!own && closed_check(h->closed, root, there, parent, e) < 0)
+	if (!own &&
+	    closed_check(h->closed, root, &(struct closed_asked){ there, parent, t->state }, e) < 0)
 		return -1;
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return err_set(e, ERR_NOT_A_FILE, "only directories and regular files are mounted");

@@ -142,6 +142,7 @@ struct wm_mount {
 	uint32_t writable;
 	uint32_t all; /* sandbox_mount.all */
 	uint32_t own; /* sandbox_mount.own */
+	uint32_t state; /* sandbox_mount.state */
 	uint64_t size; /* quota in bytes that the host must enforce; 0: none */
 };
 

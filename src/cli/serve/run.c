@@ -166,6 +166,7 @@ static int fill_mount(struct run *r, size_t i, struct err *e)
 		.guest = v->inside,
 		.writable = v->writable,
 		.all = v->all,
+		.state = true,
 		.size = v->size,
 	};
 	return 0;

@@ -96,7 +96,8 @@ size_t volumes_mounts(const struct volumes *s, uint32_t gone, struct sandbox_mou
 		ret[i] = (struct sandbox_mount){ .host = gone >> i & 1 ? STR_NONE : s->v[i].host,
 						 .guest = s->v[i].inside,
 						 .writable = s->v[i].mode >= VOLUME_RW,
-						 .all = s->v[i].mode == VOLUME_RW_ALL };
+						 .all = s->v[i].mode == VOLUME_RW_ALL,
+						 .state = !s->v[i].granted };
 	return s ? s->n : 0;
 }
 

@@ -47,6 +47,24 @@ static const struct field secret_fields[] = {
 static const struct field_table secret_table = FIELD_TABLE(struct agent_preset_secret,
 							   secret_fields);
 
+static const struct field tokens_fields[] = {
+	FIELD(struct agent_preset_tokens, urls, .flags = FIELD_REQUIRED, .min = 1, .max = 8,
+	      .item_min = 1, .item_max = CONFIG_TEXT_MAX,
+	      .doc = "URLs (https) that give tokens. TLS to them ends in the egress proxy, and the "
+		     "agent gets placeholders."),
+	FIELD(struct agent_preset_tokens, members, .max = 8, .item_min = 1, .item_max = 32,
+	      .doc = "Members of these answers that are tokens, the one for requests first. By "
+		     "default access_token, refresh_token and id_token."),
+	FIELD(struct agent_preset_tokens, hosts, RULES, .flags = FIELD_REQUIRED, .min = 1,
+	      .doc = "Hosts that get the access token, as those of a secret."),
+	FIELD(struct agent_preset_tokens, env, .max = 64, .item_max = CONFIG_VALUE_MAX,
+	      .doc = "Environment, where it works by the log-in."),
+	FIELD_NAMED(struct agent_preset_tokens, auth_method, "authMethod", .min = 1, .max = 256,
+		    .doc = "Its name for the log-in method of ACP that uses the log-in."),
+};
+static const struct field_table tokens_table = FIELD_TABLE(struct agent_preset_tokens,
+							   tokens_fields);
+
 #define P struct agent_preset
 static const struct field preset_fields[] = {
 	FIELD(P, title, .flags = FIELD_REQUIRED, .min = 1, .max = 80,
@@ -87,6 +105,8 @@ static const struct field preset_fields[] = {
 			  "placeholder."),
 	FIELD(P, credentials, PATHS, .doc = "Files in its state that keep its log-in."),
 	FIELD(P, login, WORDS, .doc = "Program that logs in at a terminal, with arguments."),
+	FIELD_OBJECT(P, tokens, tokens_table, .has = FIELD_HAS(P, has_tokens),
+		     .doc = "How the tokens of its log-in stay outside of its sandbox."),
 	FIELD_NAMED(P, auth_method, "authMethod", .min = 1, .max = 256,
 		    .doc = "Its name for the log-in method of ACP that uses the key."),
 	FIELD(P, mode, .min = 1, .max = 256, .doc = "Its mode of ACP that asks."),
@@ -186,6 +206,13 @@ static int preset_check_programs(const struct agent_preset *p, struct err *e)
 			return err_set(e, ERR_INVALID,
 				       "npm: %.*s is neither the program of run nor that of acp",
 				       STR_CUT(of, 80));
+	}
+	if (p->has_tokens && !p->login.n)
+		return err_set(e, ERR_INVALID, "tokens: it has no program that logs in (login)");
+	for (size_t i = 0; p->has_tokens && i < p->tokens.urls.n; i++) {
+		if (!str_starts(p->tokens.urls.p[i], "https://"))
+			return err_set(e, ERR_INVALID, "tokens: %.*s is no https URL",
+				       STR_CUT(p->tokens.urls.p[i], 120));
 	}
 	for (size_t i = 0; i < p->env.n; i++) {
 		struct str name = p->env.p[i].key;

@@ -30,6 +30,13 @@ struct agent_preset_secret {
 	struct field_strs hosts;
 };
 
+/* How the tokens of its log-in stay outside (docs/secrets.md, "Log-ins"). */
+struct agent_preset_tokens {
+	struct field_strs urls, members, hosts; /* as of a secret of the operator's file */
+	struct field_map env; /* where it works by the log-in */
+	struct str auth_method; /* of ACP, likewise; STR_NONE: it needs none */
+};
+
 struct agent_preset {
 	struct str name; /* of its file; a-z, then a-z 0-9 - */
 	struct str title, about; /* about: its documentation; may be STR_NONE */
@@ -54,6 +61,8 @@ struct agent_preset {
 	} secrets; /* any one of them is enough */
 	struct field_strs credentials; /* files in which it keeps its log-in */
 	struct field_strs login; /* the program that logs in, at a terminal */
+	bool has_tokens;
+	struct agent_preset_tokens tokens;
 	struct str auth_method; /* of ACP; STR_NONE */
 	struct str mode; /* of ACP, in which it asks; STR_NONE: the agent's own */
 	struct field_strs autonomous_modes; /* in which it approves by itself */

@@ -101,6 +101,12 @@ static const struct {
 	{ "{\"title\":\"x\",\"run\":[\"a\"],\"hots\":[]}", "hosts" },
 	{ "{\"title\":\"x\",\"run\":[\"./a\"]}", "a name or an absolute path" },
 	{ "{\"title\":\"x\",\"run\":[\"a\"],\"login\":[\"b/c\"]}", "a name or an absolute path" },
+	{ "{\"title\":\"x\",\"run\":[\"a\"],\"tokens\":{\"urls\":[\"https://h/t\"],"
+	  "\"hosts\":[\"h\"]}}",
+	  "no program that logs in" },
+	{ "{\"title\":\"x\",\"run\":[\"a\"],\"login\":[\"a\"],"
+	  "\"tokens\":{\"urls\":[\"http://h/t\"],\"hosts\":[\"h\"]}}",
+	  "no https URL" },
 	{ "{\"title\":\"x\",\"run\":[\"a\"],\"npm\":{\"b\":\"c\"}}", "npm: b" },
 	{ "{\"title\":\"x\",\"run\":[\"a\"],\"env\":{\"\":\"c\"}}", "env" },
 	{ "{\"title\":\"x\",\"run\":[\"a\"],\"env\":{\"A=B\":\"c\"}}", "env" },

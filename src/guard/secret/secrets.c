@@ -238,7 +238,13 @@ static int listing_add_stored(void *data, const char *name, int64_t changed_ms)
 	struct listing *l = data;
 	const struct source *src = source_find(l->of, str_of(name));
 
-	return src ? 0 : listing_add(l, name, SECRETS_STORE, changed_ms);
+	if (!src)
+		return listing_add(l, name, SECRETS_STORE, changed_ms);
+	/* Entries of sources come first, in their order. */
+	if (src->provider == SECRETS_STORE)
+		((struct secrets_entry *)(void *)l->entries.p)[src - l->of->sources].changed_ms =
+			changed_ms;
+	return 0;
 }
 
 static int entries_by_name(const void *a, const void *b)

@@ -13,6 +13,7 @@ struct fill {
 	const struct agent_preset *preset;
 	struct config_agent *conf; /* a copy of the entry */
 	struct agent_program found;
+	bool login; /* it works by its log-in */
 	const char *images; /* the path of the store; NULL: the hub has no data folder */
 	struct err *e;
 };
@@ -77,21 +78,51 @@ static int fill_put(struct fill *f, struct field_pair *to, struct str name, stru
 	return to->value.p ? 0 : -1;
 }
 
-/* Its key, unless the entry gives it one. Only what is in a sandbox can have a placeholder. */
+/* Its log-in, else its key, unless the entry gives it one. Only what is in a sandbox can have a
+ * placeholder. */
 static int fill_key(struct fill *f, struct field_pair *to, size_t *n)
 {
-	const struct agent_preset_secret *key =
-		agent_key_find(f->preset, config_file(f->a->all->config), f->images);
-	char value[CONFIG_NAME_MAX + 16];
+	const struct config_file *file = config_file(f->a->all->config);
+	const struct agent_preset_secret *key = agent_key_find(f->preset, file, f->images);
+	char value[CONFIG_NAME_MAX + 16], login[AGENT_LOGIN_MAX];
 
 	for (size_t i = 0; i < f->preset->secrets.n; i++) {
 		if (fill_has(&f->conf->program.env, f->preset->secrets.p[i].name))
 			return 0;
 	}
-	if (!key || f->conf->program.sandbox.off)
+	if (f->conf->program.sandbox.off)
 		return 0;
-	snprintf(value, sizeof(value), "${secret:%.*s}", STR_ARG(key->name));
-	return fill_put(f, &to[(*n)++], key->name, str_of(value));
+	f->login = agent_login_find(f->preset, file, f->images, f->conf->name, NULL);
+	if (!f->login && !key)
+		return 0;
+	agent_login_name(f->conf->name, login);
+	snprintf(value, sizeof(value), "${secret:%.*s}",
+		 STR_ARG(f->login ? str_of(login) : key->name));
+	return fill_put(f, &to[(*n)++], f->login ? STR_LIT(AGENT_LOGIN_VARIABLE) : key->name,
+			str_of(value));
+}
+
+/* What its log-in needs beside that. */
+static int fill_login(struct fill *f)
+{
+	const struct agent_preset_tokens *t = &f->preset->tokens;
+	struct field_map *env = &f->conf->program.env;
+	struct field_pair *p;
+	struct field_strs hosts;
+
+	if (!f->login)
+		return 0;
+	p = arena_array(&f->a->arena, env->n + t->env.n, sizeof(*p), f->e);
+	if (!p || agent_login_hosts(f->preset, &f->a->arena, &hosts, f->e) < 0)
+		return -1;
+	for (size_t i = 0; i < env->n; i++)
+		p[i] = env->p[i];
+	for (size_t i = 0; i < t->env.n; i++) {
+		if (!fill_has(env, t->env.p[i].key))
+			p[env->n++] = t->env.p[i];
+	}
+	env->p = p;
+	return fill_strs(f, &f->conf->program.sandbox.network, &hosts);
 }
 
 static int fill_env(struct fill *f)
@@ -160,6 +191,7 @@ static int fill_state(struct fill *f)
 
 int agent_fill(struct agent *a, const struct config_agent *conf, struct err *e)
 {
+	const struct agent_preset *p;
 	struct fill f = { .a = a, .images = hub_images(a->all->place->hub), .e = e };
 
 	a->conf = conf;
@@ -171,13 +203,12 @@ int agent_fill(struct agent *a, const struct config_agent *conf, struct err *e)
 	if (!f.conf)
 		return -1;
 	*f.conf = *conf;
-	if (!conf->auth_method.p)
-		f.conf->auth_method = f.preset->auth_method;
 	a->conf = f.conf;
-	return fill_program(&f) < 0 || fill_env(&f) < 0 || fill_mode(&f) < 0 ||
-			       fill_strs(&f, &f.conf->program.sandbox.network, &f.preset->hosts) <
-				       0 ||
-			       fill_state(&f) < 0
-		     ? -1
-		     : 0;
+	p = f.preset;
+	if (fill_program(&f) < 0 || fill_env(&f) < 0 || fill_login(&f) < 0 || fill_mode(&f) < 0 ||
+	    fill_strs(&f, &f.conf->program.sandbox.network, &p->hosts) < 0 || fill_state(&f) < 0)
+		return -1;
+	if (!conf->auth_method.p)
+		f.conf->auth_method = f.login ? p->tokens.auth_method : p->auth_method;
+	return 0;
 }

@@ -114,6 +114,19 @@ int agent_state_read(const char *folder, struct str path, struct buf *to, struct
 	return n < 0 ? err_sys(e, errno, "read %.*s", STR_CUT(path, 120)) : 0;
 }
 
+int agent_state_remove(const char *folder, struct str path, struct err *e)
+{
+	const char *slash = memrchr(path.p, '/', path.n);
+	struct str above = { path.p, (size_t)(slash - path.p) };
+	autoclose int dir = state_open(folder, above, O_RDONLY | O_DIRECTORY, 0);
+	char name[NAME_MAX + 1];
+
+	snprintf(name, sizeof(name), "%.*s", (int)(path.n - above.n - 1), slash + 1);
+	if (dir >= 0 && unlinkat(dir, name, 0) == 0)
+		return 1;
+	return errno == ENOENT ? 0 : err_sys(e, errno, "remove %.*s", STR_CUT(path, 120));
+}
+
 /* ---- whether settings hold ------------------------------------------------------------------- */
 
 static bool state_same(const struct json_val *want, const struct json_val *is)

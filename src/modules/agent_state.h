@@ -28,6 +28,9 @@ ssize_t agent_state_volumes(const struct agent_preset *p, const char *folder, st
 /* Appends a file of the state, by its path in the preset (~/...). ERR_PATH_NOT_FOUND. */
 int agent_state_read(const char *folder, struct str path, struct buf *to, struct err *e) MUST_USE;
 
+/* Removes a file of the state, likewise. 1: it was there. */
+int agent_state_remove(const char *folder, struct str path, struct err *e) MUST_USE;
+
 /* Whether an agent's file of a setting says what the preset does; where it does not, the first
  * place that differs (a JSON pointer; "" for a file that is no JSON) in where. 1: it does, or there
  * is none yet; -1: it can't be read. */

@@ -376,6 +376,8 @@ VERBS = {
     'agent ls': Verb(None),
     'agent rm': Verb(None, 'of-nothing', FAILED, status=FAILED),
     'agent doctor': Verb(None, 'gemini', VERDICT, status=VERDICT),
+    'agent login': Verb(None, 'of-nothing', FAILED, status=FAILED),
+    'agent logout': Verb(None, 'of-nothing', FAILED, status=FAILED),
     'agent update': Verb(None, 'of-nothing', FAILED, status=FAILED),
     'config': Verb(None),
     'config check': Verb(None),

@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import types
 
 import pytest
@@ -290,3 +291,122 @@ def test_it_outlives_the_hub(hub, site):
         + CLAUDE['login']['urls'][0]
     until(lambda: hub.sh(box, line)[0] == 0, what='a refresh after the hub was killed')
     hub.ok('rm', box)
+
+
+# ---- by the verb ---------------------------------------------------------------------------------
+
+TOOL = r'''#!/usr/bin/python3
+import json, os, subprocess, sys
+FILE = os.path.expanduser('~/.tool/auth.json')
+
+def curl(*words):
+    return subprocess.run(['curl', '-sS', '-m', '20', *words], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+
+def login():
+    text = curl('-d', 'grant_type=authorization_code', '-d', 'code=' + input(),
+                'https://platform.claude.com/v1/oauth/token')
+    if 'access_token' in text:
+        open(FILE, 'w').write(text)
+
+def ask():
+    if not os.path.exists(FILE):
+        return 'no log-in'
+    token = json.load(open(FILE))['access_token']
+    return os.environ.get('TOOL_BY', '') + curl(
+        '-H', 'Authorization: Bearer ' + token, '-d', '{"model": "m"}',
+        'https://api.anthropic.com/v1/messages')
+
+def say(**m):
+    print(json.dumps({'jsonrpc': '2.0', **m}), flush=True)
+
+def acp():
+    for m in map(json.loads, sys.stdin):
+        result = {'initialize': {'protocolVersion': 1, 'agentCapabilities': {}},
+                  'session/new': {'sessionId': 's'},
+                  'session/prompt': {'stopReason': 'end_turn'}}.get(m.get('method'), {})
+        if m.get('method') == 'session/prompt':
+            say(method='session/update', params={'sessionId': 's', 'update': {
+                'sessionUpdate': 'agent_message_chunk',
+                'content': {'type': 'text', 'text': ask()}}})
+        if 'id' in m:
+            say(id=m['id'], result=result)
+
+{'login': login, '--acp': acp}.get(sys.argv[1], lambda: print(ask()))()
+'''
+PRESET = {'title': 'A tool', 'run': ['tool'], 'print': ['-p'], 'acp': ['tool', '--acp'],
+          'state': ['~/.tool'], 'credentials': ['~/.tool/auth.json'], 'login': ['tool', 'login'],
+          'tokens': {**CLAUDE['login'], 'hosts': CLAUDE['hosts'], 'env': {'TOOL_BY': 'a log-in'}}}
+
+
+@pytest.fixture(scope='module')
+def tool(hub):
+    """A preset of the operator's, with its program and the folder of a project."""
+    beside = hub.home + '-tool'
+    files = {f'{beside}/bin/tool': TOOL, f'{beside}/project/x': '',
+             f'{hub.home}/agents/tool.json': json.dumps({**PRESET, 'find': [beside + '/bin']})}
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w') as f:
+            f.write(text)
+        os.chmod(path, 0o755 if '/bin/' in path else 0o644)
+        for one in (beside, os.path.dirname(path), path):
+            os.chown(one, hub.who.uid, hub.who.uid)
+    yield beside + '/project'
+    shutil.rmtree(beside)
+
+
+def agent_login(hub, code):
+    return hub.run('agent', 'login', 'tool', input=code.encode() + b'\n', stdin=None)
+
+
+def ask(hub, project, *words):
+    done = hub.run('agent', 'run', '-w', project, *words, '-p', 'hello', 'tool')
+    return done.stdout.decode() + done.stderr.decode()
+
+
+def test_the_verb(hub, site, tool):
+    """What the agent keeps has placeholders, and its interface and conversations work by them."""
+    done = agent_login(hub, site.code)
+    assert done.returncode == 0 and b'next: holt agent run tool' in done.stdout, done
+    with open(hub.home + '/state/tool/.tool/auth.json') as f:
+        kept = f.read()
+    assert MARK.search(kept) and 'canary' not in kept + str(done)
+    assert 'tool-login' in hub.stored() and 'tool-login' not in hub.ok('ls', '-q')
+    said = ask(hub, tool)
+    assert SAID in said and 'a log-in' in said, said
+    hub.ok('agent', 'add', 'tool')
+    assert json.loads(hub.ok('agent', 'ls', '-o', 'json'))[0]['login']
+    assert 'a log-in, whose tokens are of 20' in hub.run('agent', 'doctor', 'tool').stdout.decode()
+    made = hub.ok('conversations', 'new', '--agent', 'tool').strip()
+    hub.ok('conversations', 'send', made, 'hello')
+    until(lambda: SAID in hub.ok('conversations', 'history', made), what='its answer')
+    hub.ok('conversations', 'rm', made)
+
+
+def test_a_verb_that_fails(hub, site, tool):
+    """A wrong code leaves the log-in of before, and nothing else."""
+    assert agent_login(hub, site.code).returncode == 0
+    before = hub.stored()['tool-login']
+    done = agent_login(hub, 'another')
+    assert done.returncode and b'without a new log-in' in done.stderr, done
+    assert hub.stored()['tool-login'] == before
+    assert SAID in ask(hub, tool, '--new', '--rm')
+
+
+def test_the_end_of_a_log_in(hub, site, tool):
+    if 'changed_at' in hub.stored().get('tool-login', {}):
+        hub.ok('agent', 'logout', 'tool')
+    said = ask(hub, tool, '-n', 'early')
+    assert SAID not in said, said
+    assert agent_login(hub, site.code).returncode == 0
+    assert 'is older than the log-in' in ask(hub, tool, '-n', 'early')
+    hub.ok('agent', 'logout', 'tool')
+    assert not os.path.exists(hub.home + '/state/tool/.tool/auth.json')
+    assert 'changed_at' not in hub.stored()['tool-login']
+    doctor = hub.run('agent', 'doctor', 'tool').stdout.decode()
+    assert 'holt agent login tool' in doctor, doctor
+    done = hub.run('agent', 'logout', 'tool')
+    assert done.returncode and b'has no log-in' in done.stderr, done
+    for box in hub.ok('ls', '-q').split():
+        hub.ok('rm', box)

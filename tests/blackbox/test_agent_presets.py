@@ -89,7 +89,8 @@ def test_what_was_added_runs_by_its_preset(me, tmp_path):
         assert 'which ran in the sandbox: ours@1.0.0: postinstall' in said, said
         assert 'fetched before' in hub.ok('agent', 'add', 'ours').decode()
         assert agents_of(hub)['ours'] == {
-            'name': 'ours', 'preset': 'ours', 'run': 'ours 1.0.0', 'acp': 'ours 1.0.0'}
+            'name': 'ours', 'preset': 'ours', 'login': None, 'run': 'ours 1.0.0',
+            'acp': 'ours 1.0.0'}
         got = shell(hub, 'echo $OURS_HOME $QUIET; cat ~/.ours/*; ls /opt/package/ran;'
                     'printenv OURS_KEY; mkdir ~/.ours/.git && echo kept > ~/.ours/kept;'
                     'touch ~/.cache/ours/x')

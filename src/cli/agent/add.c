@@ -4,7 +4,6 @@
 #include "cli/agent/fetch.h"
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
-#include "cli/import/file.h"
 #include "cli/import/own.h"
 
 enum { ENTRY_MAX = 256 << 10, FOUND_ARENA = 256 << 10 };
@@ -174,16 +173,14 @@ static int add_section(const struct add_entry *entry, const char *section,
 		       void (*write)(const struct add_entry *entry, struct json_writer *w),
 		       struct str text, struct buf *to, struct err *e)
 {
-	autobuf struct buf json = BUF_INIT(ENTRY_MAX), lines = BUF_INIT(ENTRY_MAX);
+	autobuf struct buf json = BUF_INIT(ENTRY_MAX);
 	struct json_writer w = json_writer(&json);
 
 	json_write_object(&w);
 	write(entry, &w);
 	json_write_object_end(&w);
-	if (json_write_done(&w, e) < 0 || import_lines(buf_str(&json), &lines, e) < 0)
-		return -1;
-	return lines.n ? config_insert(text, section, "{}", buf_str(&lines), to, e)
-		       : buf_add(to, text.p, text.n, e);
+	return json_write_done(&w, e) < 0 ? -1
+					  : agent_file_add(buf_str(&json), section, text, to, e);
 }
 
 static int add_write(const void *data, struct str text, struct buf *to, struct err *e)

@@ -2,6 +2,9 @@
 #include "cli/agent/agent.h"
 
 #include "cli/common/home.h"
+#include "cli/import/file.h"
+
+enum { MEMBERS_MAX = 256 << 10 };
 
 int agent_file_open(struct agent_file *f, const char *said, struct err *e)
 {
@@ -16,6 +19,17 @@ int agent_file_open(struct agent_file *f, const char *said, struct err *e)
 	return f->presets ? 0 : -1;
 }
 
+int agent_file_add(struct str object, const char *section, struct str text, struct buf *to,
+		   struct err *e)
+{
+	autobuf struct buf lines = BUF_INIT(MEMBERS_MAX);
+
+	if (import_lines(object, &lines, e) < 0)
+		return -1;
+	return lines.n ? config_insert(text, section, "{}", buf_str(&lines), to, e)
+		       : buf_add(to, text.p, text.n, e);
+}
+
 void agent_file_fini(struct agent_file *f)
 {
 	agent_presets_free(f->presets);
@@ -24,11 +38,20 @@ void agent_file_fini(struct agent_file *f)
 }
 
 extern const struct verb agent_run_verb, agent_presets_verb, agent_add_verb, agent_ls_verb,
-	agent_rm_verb, agent_update_verb, agent_doctor_verb, agent_acp_verb;
+	agent_rm_verb, agent_update_verb, agent_doctor_verb, agent_acp_verb, agent_login_verb,
+	agent_logout_verb;
 static const struct verb *const words[] = {
-	&agent_run_verb, &agent_presets_verb, &agent_add_verb,
-	&agent_ls_verb,	 &agent_doctor_verb,  &agent_update_verb,
-	&agent_rm_verb,	 &agent_acp_verb,     NULL,
+	&agent_run_verb,
+	&agent_presets_verb,
+	&agent_add_verb,
+	&agent_login_verb,
+	&agent_logout_verb,
+	&agent_ls_verb,
+	&agent_doctor_verb,
+	&agent_update_verb,
+	&agent_rm_verb,
+	&agent_acp_verb,
+	NULL,
 };
 
 const struct verb agent_verb = {

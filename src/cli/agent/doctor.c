@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/when.h"
 #include "cli/agent/agent.h"
 #include "cli/common/home.h"
 #include "cli/common/program.h"
@@ -179,6 +180,7 @@ static bool doctor_entry_has(const struct doctor *d, struct str name)
 	return false;
 }
 
+/* Inside, in a file that has the tokens themselves: what placeholders stood for is gone. */
 static bool doctor_logged_in(const struct doctor *d, struct str *ret_where)
 {
 	autobuf struct buf text = BUF_INIT(DOCTOR_TEXT);
@@ -187,7 +189,7 @@ static bool doctor_logged_in(const struct doctor *d, struct str *ret_where)
 	for (size_t i = 0; i < d->preset->credentials.n; i++) {
 		text.n = 0;
 		if (agent_state_read(d->state, d->preset->credentials.p[i], &text, &none) == 0 &&
-		    text.n) {
+		    text.n && !agent_login_is_marked(buf_str(&text))) {
 			*ret_where = d->preset->credentials.p[i];
 			return true;
 		}
@@ -209,7 +211,9 @@ static void doctor_mend_key(struct doctor *d, struct finding *f)
 	const struct agent_preset *p = d->preset;
 	const struct agent_preset_secret *s = p->secrets.n ? &p->secrets.p[0] : NULL;
 
-	if (!s)
+	if (p->has_tokens)
+		doctor_mend(d, f, "holt agent login %.40s", d->name);
+	else if (!s)
 		doctor_mend(d, f, "Log in inside: holt agent run %.40s", d->name);
 	else if (config_secret_bound(d->file, s->name))
 		doctor_mend(d, f, "holt secret set %.*s", STR_ARG(s->name));
@@ -228,6 +232,8 @@ static void doctor_key(struct doctor *d)
 	const struct agent_preset *p = d->preset;
 	const struct agent_preset_secret *key = agent_key_find(p, d->file, d->images);
 	struct str where = STR_NONE;
+	char when[WHEN_MAX];
+	time_t since;
 
 	for (size_t i = 0; i < p->secrets.n; i++) {
 		if (doctor_entry_has(d, p->secrets.p[i].name))
@@ -235,6 +241,9 @@ static void doctor_key(struct doctor *d)
 	}
 	if (where.n) {
 		doctor_add(d, "key", true, true, "%.*s, as its entry says", STR_ARG(where));
+	} else if (agent_login_find(p, d->file, d->images, str_of(d->name), &since)) {
+		when_text(when, since * 1000);
+		doctor_add(d, "key", true, true, "a log-in, whose tokens are of %s", when);
 	} else if (key) {
 		doctor_add(d, "key", true, true, "the secret %.*s", STR_ARG(key->name));
 	} else if (doctor_logged_in(d, &where)) {

@@ -2,12 +2,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/when.h"
 #include "cli/agent/fetch.h"
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
 #include "cli/common/table.h"
 #include "cli/images/store.h"
 #include "cli/import/own.h"
+#include "modules/agent_key.h"
 
 enum { LIST_TEXT_MAX = 4 << 20, FOUND_ARENA = 256 << 10, CELL_MAX = 512 };
 
@@ -53,7 +55,23 @@ static int ls_place(const struct agent_preset *p, const struct field_strs *argv,
 struct ls_row {
 	struct str name, preset;
 	char run[CELL_MAX], acp[CELL_MAX];
+	char login[WHEN_MAX]; /* when its tokens were stored; "": it has none */
+	bool can_login;
 };
+
+static int ls_login(const struct agent_file *f, const struct agent_preset *p, struct ls_row *ret,
+		    struct err *e)
+{
+	char images[PATH_MAX];
+	time_t since;
+
+	if (home_where("images", images, e) < 0)
+		return -1;
+	ret->can_login = p->has_tokens;
+	if (agent_login_find(p, config_file(f->config), images, ret->name, &since))
+		when_text(ret->login, since * 1000);
+	return 0;
+}
 
 static int ls_look(const struct agent_file *f, const struct config_agent *c, struct ls_row *ret,
 		   struct err *e)
@@ -66,7 +84,7 @@ static int ls_look(const struct agent_file *f, const struct config_agent *c, str
 	p = c->preset.p ? agent_presets_find(f->presets, c->preset, &none) : NULL;
 	if (!p)
 		return 0;
-	if (ls_place(p, &p->run, ret->run, e) < 0)
+	if (ls_place(p, &p->run, ret->run, e) < 0 || ls_login(f, p, ret, e) < 0)
 		return -1;
 	return c->program.command.p ? 0 : ls_place(p, &p->acp, ret->acp, e);
 }
@@ -83,7 +101,7 @@ static void ls_member(struct json_writer *w, const char *key, struct str value)
 static int ls_run(const struct verb_input *in, struct err *e)
 {
 	const struct list_options *o = in->options;
-	AUTO(table_free) struct table *t = TABLE(e, "NAME", "PRESET", "TERMINAL", "ACP");
+	AUTO(table_free) struct table *t = TABLE(e, "NAME", "PRESET", "LOG-IN", "TERMINAL", "ACP");
 	autobuf struct buf text = BUF_INIT(LIST_TEXT_MAX);
 	struct json_writer w = json_writer(&text);
 	autoagentfile struct agent_file f = { NULL, NULL };
@@ -99,11 +117,15 @@ static int ls_run(const struct verb_input *in, struct err *e)
 			return -1;
 		table_str(t, row.name);
 		table_str(t, row.preset);
+		table_str(t, *row.login	     ? str_of(row.login)
+			     : row.can_login ? STR_LIT("none")
+					     : STR_NONE);
 		table_str(t, str_of(row.run));
 		table_str(t, str_of(row.acp));
 		json_write_object(&w);
 		ls_member(&w, "name", row.name);
 		ls_member(&w, "preset", row.preset);
+		ls_member(&w, "login", str_of(row.login));
 		ls_member(&w, "run", str_of(row.run));
 		ls_member(&w, "acp", str_of(row.acp));
 		json_write_object_end(&w);
@@ -121,7 +143,7 @@ static int ls_run(const struct verb_input *in, struct err *e)
 const struct verb agent_ls_verb = {
 	.name = "agent ls",
 	.usage = "[OPTION...]",
-	.doc = "List the agents of the operator's file, and where their programs are.",
+	.doc = "List your agents, their log-ins and programs.",
 	.page = "holt-agent",
 	.options = &ls_options,
 	.size = sizeof(struct list_options),

@@ -3,11 +3,14 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "cli/common/tty.h"
 #include "cli/common/volume.h"
 #include "cli/sandbox/net.h"
+#include "modules/agent_key.h"
 
 enum {
 	TRIES_MAX = 100, /* of names */
@@ -19,6 +22,21 @@ enum {
 
 #define LABEL_AGENT "holt.agent"
 #define LABEL_FOLDER "holt.folder"
+#define LABEL_LOGIN "holt.login"
+
+int agent_place_find(struct agent_place *p, const struct agent_file *f, const char *name,
+		     struct err *e)
+{
+	p->agent = str_of(name);
+	p->entry = config_agent_find(config_file(f->config), p->agent);
+	if (p->entry && !p->entry->preset.p)
+		return err_set(e, ERR_INVALID,
+			       "agent %.80s of the operator's file has no preset, so its terminal "
+			       "interface is not known",
+			       name);
+	p->preset = agent_presets_find(f->presets, p->entry ? p->entry->preset : p->agent, e);
+	return p->preset ? 0 : -1;
+}
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -118,12 +136,13 @@ static int place_volumes(const struct agent_place *p, struct json_writer *w, str
 		return -1;
 	json_write_key(w, "volumes");
 	json_write_array(w);
-	place_volume(w, str_of(p->folder), str_of(p->folder), "rw");
+	if (p->folder)
+		place_volume(w, str_of(p->folder), str_of(p->folder), "rw");
 	for (size_t i = 0; i < p->program->read.n; i++)
 		place_volume(w, p->program->read.p[i], p->program->read.p[i], "ro");
 	for (ssize_t i = 0; i < n; i++)
 		place_volume(w, state[i].host, state[i].inside, volume_mode_names[state[i].mode]);
-	for (size_t i = 0; i < p->volumes->n; i++) {
+	for (size_t i = 0; p->volumes && i < p->volumes->n; i++) {
 		struct volume_words v;
 
 		if (volume_read(p->volumes->p[i], &v, e) < 0)
@@ -137,16 +156,32 @@ static int place_volumes(const struct agent_place *p, struct json_writer *w, str
 	return 0;
 }
 
-static int place_hosts(struct json_writer *w, const struct field_strs *hosts)
+static void place_hosts(struct json_writer *w, const struct field_strs *hosts)
 {
 	for (size_t i = 0; i < hosts->n; i++)
 		json_write_str(w, hosts->p[i]);
+}
+
+static int place_login_hosts(const struct agent_place *p, struct json_writer *w, struct err *e)
+{
+	AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
+	struct field_strs hosts;
+
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (agent_login_hosts(p->preset, a, &hosts, e) < 0)
+		return -1;
+	place_hosts(w, &hosts);
+	if (p->begin)
+		place_hosts(w, &p->preset->login_hosts);
 	return 0;
 }
 
 /* A network without hosts is one, too: what is asked for in vain is told. */
-static void place_network(const struct agent_place *p, struct json_writer *w)
+static int place_network(const struct agent_place *p, struct json_writer *w, struct err *e)
 {
+	int rc = 0;
+
 	json_write_key(w, "network");
 	json_write_object(w);
 	hub_link_text(w, "mode", "bridge");
@@ -155,10 +190,13 @@ static void place_network(const struct agent_place *p, struct json_writer *w)
 	place_hosts(w, &p->preset->hosts);
 	if (p->entry)
 		place_hosts(w, &p->entry->program.sandbox.network);
-	for (size_t i = 0; i < p->allow->n; i++)
+	if (p->login)
+		rc = place_login_hosts(p, w, e);
+	for (size_t i = 0; p->allow && i < p->allow->n; i++)
 		json_write_text(w, p->allow->p[i]);
 	json_write_array_end(w);
 	json_write_object_end(w);
+	return rc;
 }
 
 static void place_limits(const struct agent_place *p, struct json_writer *w)
@@ -184,14 +222,18 @@ static void place_labels(const struct agent_place *p, struct json_writer *w)
 	json_write_object(w);
 	json_write_key(w, LABEL_AGENT);
 	json_write_str(w, p->agent);
-	if (strlen(p->folder) <= 256)
+	if (p->folder && strlen(p->folder) <= 256)
 		hub_link_text(w, LABEL_FOLDER, p->folder);
+	if (p->login)
+		hub_link_text(w, LABEL_LOGIN, p->key);
 	json_write_object_end(w);
 }
 
 static int place_make(struct agent_place *p, struct hub_link *l, struct err *e)
 {
 	const struct env_options none = { .git = true };
+	struct secret_options secrets = { .words = { .n = 0 } };
+	struct option_list *keys = p->begin ? &secrets.logins : &secrets.words;
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
 	struct json_writer w = json_writer(&text);
 
@@ -199,15 +241,17 @@ static int place_make(struct agent_place *p, struct hub_link *l, struct err *e)
 	hub_link_text(&w, "id", p->id);
 	json_write_key(&w, "template");
 	json_write_str(&w, p->program->template);
-	hub_link_text(&w, "cwd", p->folder);
+	if (p->folder)
+		hub_link_text(&w, "cwd", p->folder);
 	if (place_volumes(p, &w, e) < 0 || agent_place_env(p, &w, &none, false, e) < 0)
 		return -1;
-	place_network(p, &w);
+	if (place_network(p, &w, e) < 0)
+		return -1;
 	place_limits(p, &w);
 	place_labels(p, &w);
-	if (p->key &&
-	    hub_link_secrets(&w, &(struct secret_options){ .words = { .p = { p->key }, .n = 1 } },
-			     e) < 0)
+	if (p->key)
+		keys->p[keys->n++] = p->key;
+	if (p->key && hub_link_secrets(&w, &secrets, e) < 0)
 		return -1;
 	json_write_object_end(&w);
 	p->made = true;
@@ -244,6 +288,15 @@ static int place_start(const struct agent_place *p, struct hub_link *l, struct e
 		     : hub_link_ask(l, "POST", "/v1/resume", buf_str(&text), NULL, e);
 }
 
+int agent_place_remove(const struct agent_place *p, struct hub_link *l, struct err *e)
+{
+	char path[256];
+
+	return hub_link_path(path, sizeof(path), p->id, "", e) < 0
+		     ? -1
+		     : hub_link_ask(l, "DELETE", path, STR_NONE, NULL, e);
+}
+
 int agent_place_open(struct agent_place *p, struct hub_link *l, struct err *e)
 {
 	AUTO(json_free) struct json_doc *has = NULL;
@@ -255,11 +308,13 @@ int agent_place_open(struct agent_place *p, struct hub_link *l, struct err *e)
 		return place_make(p, l, e);
 	if (place_check(p, json_root(has), e) < 0)
 		return -1;
+	p->before_login = p->login &&
+			  !json_str(json_get(json_get(json_root(has), "labels"), LABEL_LOGIN)).n;
 	state = json_str(json_get(json_root(has), "state"));
 	if ((str_is(state, "stopped") || str_is(state, "paused") || str_is(state, "lost")) &&
 	    place_start(p, l, e) < 0)
 		return -1;
-	return p->allow->n ? net_allow(l, p->id, p->allow->p, p->allow->n, e) : 0;
+	return p->allow && p->allow->n ? net_allow(l, p->id, p->allow->p, p->allow->n, e) : 0;
 }
 
 /* ---- its environment ------------------------------------------------------------------------- */
@@ -288,15 +343,18 @@ static int place_env_word(struct str name, struct str value, const struct env_wo
 static int place_env_words(const struct agent_place *p, const struct env_words *over,
 			   struct json_writer *w, struct err *e)
 {
-	const struct field_map none = { NULL, 0 }, *own = p->entry ? &p->entry->program.env : &none;
+	const struct field_map none = { NULL, 0 }, *own = p->entry ? &p->entry->program.env : &none,
+			       *const more[] = { &p->preset->env,
+						 p->login ? &p->preset->tokens.env : &none };
 
 	for (size_t i = 0; i < own->n; i++) {
 		if (!memmem(own->p[i].value.p, own->p[i].value.n, "${", 2) &&
 		    place_env_word(own->p[i].key, own->p[i].value, over, w, e) < 0)
 			return -1;
 	}
-	for (size_t i = 0; i < p->preset->env.n; i++) {
-		const struct field_pair *v = &p->preset->env.p[i];
+	for (size_t i = 0; i < more[0]->n + more[1]->n; i++) {
+		const struct field_pair *v = i < more[0]->n ? &more[0]->p[i]
+							    : &more[1]->p[i - more[0]->n];
 		bool has = false;
 
 		for (size_t k = 0; k < own->n; k++)
@@ -325,4 +383,20 @@ int agent_place_env(const struct agent_place *p, struct json_writer *w,
 	if (l)
 		env_fini(l);
 	return rc;
+}
+
+void agent_place_tty(struct json_writer *w)
+{
+	unsigned columns, rows_;
+
+	json_write_key(w, "tty");
+	json_write_object(w);
+	if (tty_size(&columns, &rows_)) {
+		json_write_key(w, "cols");
+		json_write_uint(w, columns);
+		json_write_key(w, "rows");
+		json_write_uint(w, rows_);
+	}
+	hub_link_text(w, "term", getenv("TERM"));
+	json_write_object_end(w);
 }

@@ -14,16 +14,26 @@ struct agent_place {
 	const struct config_agent *entry; /* NULL: there is none */
 	const struct agent_preset *preset;
 	const struct agent_program *program;
-	const char *folder; /* absolute, without links; at the same path inside */
+	const char *folder; /* absolute, without links; at the same path inside; NULL: none */
 	const char *state; /* folder of the host with its home's folders */
 	const struct option_list *volumes, *allow;
 	const char *key; /* a secret and its variable; NULL: none */
+	bool login; /* the key is a log-in; its preset has tokens */
+	bool begin; /* and that may begin here, where its hosts are reached, too */
 	uint64_t memory;
 	uint32_t cpu_milli;
 	/* The sandbox. */
 	char id[SANDBOX_ID_MAX + 1];
 	bool made; /* now */
+	bool before_login; /* it was made before there was this log-in, and has none */
 };
+
+/* Its agent, entry and preset, of an entry's name or a preset's. */
+int agent_place_find(struct agent_place *p, const struct agent_file *f, const char *name,
+		     struct err *e) MUST_USE;
+
+/* Removes it. */
+int agent_place_remove(const struct agent_place *p, struct hub_link *l, struct err *e) MUST_USE;
 
 /* Sets p->id: name, or one made of agent and folder; fresh: one that nothing has. */
 int agent_place_name(struct agent_place *p, struct hub_link *l, const char *name, bool fresh,
@@ -37,3 +47,6 @@ int agent_place_open(struct agent_place *p, struct hub_link *l, struct err *e) M
  * has our terminal. */
 int agent_place_env(const struct agent_place *p, struct json_writer *w,
 		    const struct env_options *more, bool tty, struct err *e) MUST_USE;
+
+/* Writes the member tty of an exec: our terminal. */
+void agent_place_tty(struct json_writer *w);

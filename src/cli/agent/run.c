@@ -14,7 +14,6 @@
 #include "cli/agent/place.h"
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
-#include "cli/common/tty.h"
 #include "cli/exec/detach.h"
 #include "cli/exec/job.h"
 #include "cli/exec/session.h"
@@ -95,19 +94,9 @@ struct run {
 
 static int run_find_preset(struct run *r, const char *name, struct err *e)
 {
-	struct agent_place *p = &r->place;
-
-	p->agent = str_of(name);
-	p->entry = config_agent_find(config_file(r->file.config), p->agent);
-	if (p->entry && !p->entry->preset.p)
-		return err_set(e, ERR_INVALID,
-			       "agent %.80s of the operator's file has no preset, so its terminal "
-			       "interface is not known",
-			       name);
-	p->preset = agent_presets_find(r->file.presets, p->entry ? p->entry->preset : p->agent, e);
-	if (!p->preset)
+	if (agent_place_find(&r->place, &r->file, name, e) < 0)
 		return -1;
-	return p->preset->run.n
+	return r->place.preset->run.n
 		     ? 0
 		     : err_set(e, ERR_INVALID, "agent %.80s has no terminal interface", name);
 }
@@ -157,20 +146,31 @@ static int run_find_state(struct run *r, struct err *e)
 	return agent_state_make(r->place.preset, r->state, e);
 }
 
+/* A log-in stands before a key. */
+static void run_find_key(struct run *r)
+{
+	const struct config_file *file = config_file(r->file.config);
+	struct agent_place *p = &r->place;
+	const struct agent_preset_secret *key = agent_key_find(p->preset, file, r->images);
+	char login[AGENT_LOGIN_MAX];
+
+	p->login = agent_login_find(p->preset, file, r->images, p->agent, NULL);
+	if (!p->login && !key)
+		return;
+	agent_login_name(p->agent, login);
+	snprintf(r->key, sizeof(r->key), "%.*s=%.*s",
+		 STR_CUT(p->login ? str_of(login) : key->name, CONFIG_NAME_MAX),
+		 STR_CUT(p->login ? STR_LIT(AGENT_LOGIN_VARIABLE) : key->name, CONFIG_NAME_MAX));
+	p->key = r->key;
+}
+
 static int run_find(struct run *r, const char *name, struct err *e)
 {
-	const struct agent_preset_secret *key;
-
 	if (agent_file_open(&r->file, r->o->config, e) < 0 ||
 	    home_file("images", r->images, e) < 0 || run_find_preset(r, name, e) < 0 ||
 	    run_find_folder(r, e) < 0 || run_find_program(r, e) < 0 || run_find_state(r, e) < 0)
 		return -1;
-	key = agent_key_find(r->place.preset, config_file(r->file.config), r->images);
-	if (key) {
-		snprintf(r->key, sizeof(r->key), "%.*s=%.*s", STR_CUT(key->name, CONFIG_NAME_MAX),
-			 STR_CUT(key->name, CONFIG_NAME_MAX));
-		r->place.key = r->key;
-	}
+	run_find_key(r);
 	r->place.volumes = &r->o->volumes;
 	r->place.allow = &r->o->allow;
 	r->place.memory = r->o->memory;
@@ -214,22 +214,6 @@ static int run_write_command(const struct run *r, struct json_writer *w, bool tt
 	return agent_place_env(&r->place, w, &env, tty, e);
 }
 
-static void run_write_tty(struct json_writer *w)
-{
-	unsigned columns, rows_;
-
-	json_write_key(w, "tty");
-	json_write_object(w);
-	if (tty_size(&columns, &rows_)) {
-		json_write_key(w, "cols");
-		json_write_uint(w, columns);
-		json_write_key(w, "rows");
-		json_write_uint(w, rows_);
-	}
-	hub_link_text(w, "term", getenv("TERM"));
-	json_write_object_end(w);
-}
-
 static int run_start(struct run *r, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
@@ -248,7 +232,7 @@ static int run_start(struct run *r, struct err *e)
 	json_write_uint(&w, 0);
 	if (run_write_command(r, &w, true, e) < 0)
 		return -1;
-	run_write_tty(&w);
+	agent_place_tty(&w);
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0
 		     ? -1
@@ -324,15 +308,6 @@ static bool run_is_over(struct run *r)
 	       !str_is(json_str(json_get(json_root(doc), "state")), "running");
 }
 
-static int run_remove(struct run *r, struct err *e)
-{
-	char path[256];
-
-	return hub_link_path(path, sizeof(path), r->place.id, "", e) < 0
-		     ? -1
-		     : hub_link_ask(r->link, "DELETE", path, STR_NONE, NULL, e);
-}
-
 static int run_attach(struct run *r, const struct detach *leave, struct err *e)
 {
 	struct news news = NEWS_INIT;
@@ -370,7 +345,8 @@ static int run_at_terminal(struct run *r, const struct detach *leave, struct err
 		return 0;
 	}
 	status = run_attach(r, leave, e);
-	if (status >= 0 && r->o->remove && run_is_over(r) && run_remove(r, e) < 0)
+	if (status >= 0 && r->o->remove && run_is_over(r) &&
+	    agent_place_remove(&r->place, r->link, e) < 0)
 		return -1;
 	return status;
 }
@@ -406,7 +382,7 @@ static int run_prompt(struct run *r, struct err *e)
 	spec.open = buf_str(&text);
 	status = exec_session(r->link, &spec, e);
 	news_stop(&news);
-	return r->o->remove && run_remove(r, e) < 0 ? -1 : status;
+	return r->o->remove && agent_place_remove(&r->place, r->link, e) < 0 ? -1 : status;
 }
 
 /* ---- the verb -------------------------------------------------------------------------------- */
@@ -420,6 +396,10 @@ static int run_all(struct run *r, const struct verb_input *in, const struct deta
 	if (!r->link || agent_place_name(&r->place, r->link, r->o->name, r->o->fresh, e) < 0 ||
 	    agent_place_open(&r->place, r->link, e) < 0 || run_publish(r, e) < 0)
 		return -1;
+	if (r->place.before_login)
+		fprintf(stderr,
+			"holt: %s is older than the log-in and lacks it: holt down %s, or --new\n",
+			r->place.id, r->place.id);
 	return r->o->prompt ? run_prompt(r, e) : run_at_terminal(r, leave, e);
 }
 

@@ -141,6 +141,24 @@ def test_what_is_installed_is_used_as_it_is(me, tmp_path):
         assert shell(hub, 'echo $QUIET', 'plain').strip() == '2'
 
 
+def test_one_program_is_installed_and_one_is_fetched(me, tmp_path):
+    """Each is taken from where it is; what was fetched is there for the next `add`, too."""
+    home = f'{tmp_path}/home'
+    at = nvm(me, home)
+    with Registry() as registry, hub_of(me, tmp_path, {
+            'HOME': home, 'npm_config_registry': registry.url}) as hub:
+        write(me, f'{hub.home}/agents/both.json', json.dumps(
+            PRESET | {'acp': ['ours-acp'], 'npm': {'ours': 'ours', 'ours-acp': '@us/ours-acp'}}))
+        registry.add('@us/ours-acp', '2.0.0', mock_files(), bin={'ours-acp': 'agent.py'})
+        for fetched in ('@us/ours-acp 2.0.0: ', 'ours-acp: @us/ours-acp 2.0.0, fetched before'):
+            said = hub.ok('agent', 'add', 'both').decode()
+            assert f'ours: {at}/bin/ours\n' in said and fetched in said, said
+        assert agents_of(hub)['both'] == {
+            'name': 'both', 'preset': 'both', 'run': f'{at}/bin/ours',
+            'acp': '@us/ours-acp 2.0.0'}
+        assert shell(hub, 'echo $QUIET', 'both').strip() == '1'
+
+
 def test_what_cannot_start_says_why(me, tmp_path):
     """A program that is nowhere, a preset that is not there: each with what helps."""
     with hub_of(me, tmp_path, {'npm_config_registry': 'http://127.0.0.1:9'},

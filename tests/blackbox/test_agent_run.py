@@ -190,6 +190,23 @@ def test_the_same_sandbox_again(hub):
         assert done.returncode == 125 and why in done.stderr, done
 
 
+def test_first_starts_at_once(hub):
+    """One makes the sandbox and starts its program; the others come to both."""
+    folder = f'{hub.top}/first'
+    os.mkdir(folder)
+    os.chown(folder, hub.who.uid, hub.who.uid)
+    with contextlib.ExitStack() as all_:
+        runs = [all_.enter_context(hub.popen('agent', 'run', '-d', '-w', folder, 'tui'))
+                for _ in range(4)]
+        said = [run.communicate() for run in runs]
+    assert [run.returncode for run in runs] == [0] * 4, said
+    assert len({out for out, _ in said}) == 1, said
+    name = said[0][0].decode().strip()
+    execs = hub.call('GET', f'/v1/sandboxes/{name}/execs')
+    assert len(execs) == 1, execs
+    hub.ok('down', name)
+
+
 def test_what_is_refused(hub):
     for words, why in ((('tuy', '-d'), b'tui'), (('tui',), b'no terminal'),
                        (('tui', '-p', 'x', '-d'), b'-p'), (('tui', '-i', '-d'), b'-i'),

@@ -3,12 +3,15 @@
  * Its program is an exec in the background, to which this terminal is attached: it goes on where
  * somebody detaches, and `holt agent run` in the folder comes back to it.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/agent/news.h"
 #include "cli/agent/place.h"
@@ -88,6 +91,7 @@ struct run {
 	char images[PATH_MAX], folder[PATH_MAX], state[PATH_MAX], key[CONFIG_NAME_MAX * 2];
 	char exec[JOB_ID_MAX + 1];
 	uint64_t seen; /* of an exec that was there */
+	int lock; /* held until its program has started; -1 */
 };
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
@@ -176,6 +180,27 @@ static int run_find(struct run *r, const char *name, struct err *e)
 	r->place.memory = r->o->memory;
 	r->place.cpu_milli = r->o->cpu_milli;
 	return 0;
+}
+
+/* Of several starts of an agent one makes the sandbox, and the others come to it. No sandbox has
+ * the folder of state itself, so none holds this lock. */
+static int run_lock(struct run *r, struct err *e)
+{
+	int rc;
+
+	r->lock = open(r->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->lock < 0)
+		return err_sys(e, errno, "open %s", r->state);
+	while ((rc = flock(r->lock, LOCK_EX)) < 0 && errno == EINTR)
+		;
+	return rc < 0 ? err_sys(e, errno, "lock %s", r->state) : 0;
+}
+
+static void run_unlock(struct run *r)
+{
+	if (r->lock >= 0)
+		close(r->lock);
+	r->lock = -1;
 }
 
 /* ---- its program ----------------------------------------------------------------------------- */
@@ -340,6 +365,7 @@ static int run_at_terminal(struct run *r, const struct detach *leave, struct err
 	run_tell(r);
 	if (!*r->exec && run_start(r, e) < 0)
 		return -1;
+	run_unlock(r);
 	if (r->o->detach) {
 		puts(r->place.id);
 		return 0;
@@ -362,6 +388,7 @@ static int run_prompt(struct run *r, struct err *e)
 	char path[256];
 	int status;
 
+	run_unlock(r);
 	json_write_object(&w);
 	json_write_key(&w, "open");
 	json_write_object(&w);
@@ -393,7 +420,8 @@ static int run_all(struct run *r, const struct verb_input *in, const struct deta
 	if (run_find(r, in->operands[0], e) < 0)
 		return -1;
 	r->link = hub_link_open(e);
-	if (!r->link || agent_place_name(&r->place, r->link, r->o->name, r->o->fresh, e) < 0 ||
+	if (!r->link || run_lock(r, e) < 0 ||
+	    agent_place_name(&r->place, r->link, r->o->name, r->o->fresh, e) < 0 ||
 	    agent_place_open(&r->place, r->link, e) < 0 || run_publish(r, e) < 0)
 		return -1;
 	if (r->place.before_login)
@@ -433,6 +461,7 @@ static int run_run(const struct verb_input *in, struct err *e)
 	struct detach leave;
 	int status;
 
+	r.lock = -1;
 	r.o = in->options;
 	r.more = in->rest && in->rest[0] ? in->rest : NULL;
 	r.arena = arena_new(ARENA_MAX);
@@ -441,6 +470,7 @@ static int run_run(const struct verb_input *in, struct err *e)
 	status = detach_parse(r.o->leave ? r.o->leave : DETACH_KEYS_DEFAULT, &leave, e) < 0
 		       ? -1
 		       : run_all(&r, in, &leave, e);
+	run_unlock(&r);
 	hub_link_close(r.link);
 	agent_file_fini(&r.file);
 	arena_free(r.arena);

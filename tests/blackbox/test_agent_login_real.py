@@ -5,7 +5,11 @@ sandboxes. `make test-agents` runs these."""
 import glob
 import json
 import os
+import pty
+import re
+import select
 import shutil
+import time
 import types
 
 import pytest
@@ -13,9 +17,13 @@ import pytest
 import host
 from login_site import SAID, Site
 from real_agents import AGENTS, LARGE, NODE
+from who import HERE, HOLT
 from test_agent_login import CLAUDE, CODEX, MARK, LoginHub, memory_of
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason='makes network namespaces as root')
+
+
+PRESETS = os.path.join(HERE, '../../presets/agents')
 
 
 def program(pattern):
@@ -191,3 +199,58 @@ def test_a_log_in(hub, site, name):
     found = memory_of(hub, box)
     assert b'canary' not in found
     hub.ok('rm', box)
+
+
+# The preset's programs, at the places of npm here.
+def own_preset(hub, name):
+    with open(os.path.join(PRESETS, name + '.json')) as f:
+        preset = json.load(f)
+    preset['find'] = [os.path.dirname(os.path.realpath(TABLE[name]['program']))]
+    folder = os.path.join(hub.home, 'agents')
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name + '.json'), 'w') as f:
+        json.dump(preset, f)
+    for path in (folder, os.path.join(folder, name + '.json')):
+        os.chown(path, hub.who.uid, hub.who.uid)
+
+
+def at_terminal(hub, code, *words):
+    """A person who pastes the code that the browser would show; gives status and screen."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvpe(hub.prefix[0], [*hub.prefix, HOLT, *words], hub.env)
+    seen, sent, entered, end = b'', 0, False, time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            seen += os.read(fd, 65536) if select.select([fd], [], [], 1)[0] else b''
+        except OSError:  # its end
+            break
+        state = re.search(rb'(?:state=|authorize\?z-)([\w-]+)', seen)
+        if sent and not entered and len(seen) > sent:  # it has drawn the code
+            os.write(fd, b'\r')
+            entered = True
+        if not sent and b'ode here' in seen and state:
+            os.write(fd, code.encode() + b'#' + state[1])
+            sent = len(seen)
+    os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode(errors='replace')
+
+
+@pytest.mark.parametrize('name', [one for one in NAMES if one.values[0] in ('claude', 'codex')])
+def test_the_verb(hub, site, name):
+    """`holt agent login`, and then `holt agent run` works."""
+    own_preset(hub, name)
+    site.lives = 3600
+    status, text = at_terminal(hub, site.code, 'agent', 'login', name)
+    assert status == 0 and f'next: holt agent run {name}' in text, (
+        text[-3000:], [one[:3] for one in site.log[-8:]])
+    with open(os.path.join(hub.home, 'state', name, '.' + name, TABLE[name]['file'])) as f:
+        kept = f.read()
+    assert MARK.search(kept) and 'canary' not in kept + text
+    folder = hub.home + '-state'
+    os.makedirs(folder, exist_ok=True)
+    os.chown(folder, hub.who.uid, hub.who.uid)
+    if name == 'claude':  # Codex wants more of its backend than is known here
+        done = hub.run('agent', 'run', '--rm', '-w', folder, '-p', 'hello', name, timeout=90)
+        assert done.returncode == 0 and SAID in done.stdout.decode(), done
+    hub.ok('agent', 'logout', name)

@@ -207,6 +207,22 @@ def test_first_starts_at_once(hub):
     hub.ok('down', name)
 
 
+def test_run_of_a_program_of_the_host(hub):
+    """`holt run` of one that no sandbox has by itself answers with the words that run it."""
+    path = f'{hub.top}/.local/bin/mine'
+    os.makedirs(os.path.dirname(path))
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write('#!/bin/sh\necho "mine $1"\n')
+    os.chmod(path, 0o755)
+    hub.fails(127, 'which is an agent: holt agent run tui\n', 'run', '--', 'tui', '-p', 'x')
+    hub.fails(127, 'which is an agent: holt agent add qwen\n', 'run', 'qwen')
+    done = hub.run('run', '--', 'mine')
+    assert done.returncode == 127, done
+    words = shlex.split(done.stderr.decode().split('\n')[0].split(': holt ')[1])
+    assert hub.ok(*words, 'too') == b'mine too\n'
+    hub.fails(127, 'No such file', 'run', '--', 'nothing-at-all')
+
+
 def test_what_is_refused(hub):
     for words, why in ((('tuy', '-d'), b'tui'), (('tui',), b'no terminal'),
                        (('tui', '-p', 'x', '-d'), b'-p'), (('tui', '-i', '-d'), b'-i'),

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/worktree.h"
+#include "cli/serve/elsewhere.h"
 #include "cli/serve/engine.h"
 #include "cli/serve/request.h"
 #include "cli/serve/run_hub.h"
@@ -449,7 +450,11 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 		r->result.hit_disk |= r->folder_full;
 	}
 	if (err && !r->lost) {
-		finish_error(r, err);
+		e = *err;
+		if (e.code == ERR_COMMAND_NOT_FOUND &&
+		    (!r->o->image || strcmp(r->o->image, "host") == 0))
+			elsewhere_tell(r->o->config, r->argv[0], &e);
+		finish_error(r, &e);
 	} else if (!err && r->o->json && print_json(r, &r->result, &e) < 0) {
 		finish_error(r, &e);
 	} else {

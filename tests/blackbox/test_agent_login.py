@@ -394,6 +394,14 @@ def test_a_verb_that_fails(hub, site, tool):
     assert SAID in ask(hub, tool, '--new', '--rm')
 
 
+def test_two_at_once(hub, site, tool):
+    hub.ok('up', '-n', 'tool-login')
+    done = agent_login(hub, site.code)
+    assert done.returncode and b'holt down tool-login' in done.stderr, done
+    hub.ok('down', 'tool-login')
+    assert agent_login(hub, site.code).returncode == 0
+
+
 def test_the_end_of_a_log_in(hub, site, tool):
     if 'changed_at' in hub.stored().get('tool-login', {}):
         hub.ok('agent', 'logout', 'tool')

@@ -246,9 +246,15 @@ static int login_all(struct login *l, struct err *e)
 	if (login_find_program(l, e) < 0 || agent_state_make(l->place.preset, l->state, e) < 0)
 		return -1;
 	l->link = hub_link_open(e);
-	if (!l->link || login_prepare(l, e) < 0 ||
-	    agent_place_name(&l->place, l->link, l->secret, true, e) < 0)
+	if (!l->link || login_prepare(l, e) < 0)
 		return -1;
+	if (agent_place_name(&l->place, l->link, l->secret, true, e) < 0)
+		return e->code != ERR_CONFLICT
+			     ? -1
+			     : err_set(e, ERR_CONFLICT,
+				       "another log-in of %.*s is under way, or was left behind: "
+				       "finish it, or holt down %s",
+				       STR_CUT(l->place.agent, 64), l->secret);
 	strcpy(before, l->changed);
 	status = login_run_program(l, e);
 	if (status < 0 || login_look(l, e) < 0)

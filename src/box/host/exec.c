@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/programs.h"
 #include "box/host/internal.h"
 
 enum {
@@ -71,9 +72,7 @@ struct exec {
 
 /* The environment of every program; variables of the sandbox and of the call override it. */
 static const char *const base_env[] = {
-	/* the last one has programs that the host has under other names:
-	 * box/archive/template_host.c */
-	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/holt/bin",
+	"PATH=" PROGRAMS_PATH_INSIDE,
 	"HOME=/home/agent",
 	"USER=agent",
 	"LOGNAME=agent",

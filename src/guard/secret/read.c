@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/programs.h"
 #include "guard/secret/internal.h"
 
 struct item {
@@ -235,7 +236,7 @@ static int read_command(struct secrets_read *r, const struct source *src, struct
 	static const char *const names[] = { "HOME", "USER", "LOGNAME" };
 	char texts[ARRAY_LEN(names)][4096];
 	char *env[ARRAY_LEN(names) + 3] = {
-		(char *)"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		(char *)"PATH=" PROGRAMS_PATH,
 		(char *)"LANG=C.UTF-8",
 	};
 	uv_stdio_container_t stdio[3] = { { .flags = UV_IGNORE },

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "agents/internal.h"
+#include "config/toolchains.h"
 #include "hub/core/hub.h"
 #include "modules/agent_key.h"
 #include "modules/agent_program.h"
@@ -151,6 +152,37 @@ static int fill_env(struct fill *f)
 	return 0;
 }
 
+/* The toolchains with which it works on its folder, where whoever made the conversation may have
+ * them. What the entry says of a variable counts. */
+static int fill_toolchains(struct fill *f)
+{
+	const struct conversation_record *r = conversation_record(f->a->conversation);
+	struct config_server *s = &f->conf->program;
+	struct toolchains found;
+	struct field_pair *env;
+	char folder[PATH_MAX];
+	size_t n = s->env.n;
+
+	snprintf(folder, sizeof(folder), "%.*s", STR_ARG(r->working_dir));
+	if (!*folder || s->sandbox.off ||
+	    !toolchains_given(config_file(f->a->all->config), folder, str_is(r->owner, "local")))
+		return 0;
+	if (toolchains_find(&f->a->arena, &found, f->e) < 0 ||
+	    fill_strs(f, &s->sandbox.read, &found.read) < 0)
+		return -1;
+	env = arena_array(&f->a->arena, n + found.env.n, sizeof(*env), f->e);
+	if (!env)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		env[i] = s->env.p[i];
+	for (size_t i = 0; i < found.env.n; i++) {
+		if (!fill_has(&s->env, found.env.p[i].key))
+			env[n++] = found.env.p[i];
+	}
+	s->env = (struct field_map){ env, n };
+	return 0;
+}
+
 /* The mode in which it asks, where neither the entry nor the conversation says another. */
 static int fill_mode(struct fill *f)
 {
@@ -205,7 +237,8 @@ int agent_fill(struct agent *a, const struct config_agent *conf, struct err *e)
 	*f.conf = *conf;
 	a->conf = f.conf;
 	p = f.preset;
-	if (fill_program(&f) < 0 || fill_env(&f) < 0 || fill_login(&f) < 0 || fill_mode(&f) < 0 ||
+	if (fill_program(&f) < 0 || fill_env(&f) < 0 || fill_login(&f) < 0 ||
+	    fill_toolchains(&f) < 0 || fill_mode(&f) < 0 ||
 	    fill_strs(&f, &f.conf->program.sandbox.network, &p->hosts) < 0 || fill_state(&f) < 0)
 		return -1;
 	if (!conf->auth_method.p)

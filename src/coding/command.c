@@ -132,11 +132,13 @@ static const struct {
 	[PROJECT_SCRIPT] = { TESTS_ANY },
 };
 
-/* The programs of a workspace's sandbox are those of the host's /usr. Its user is not root, and has
+/* The programs of a workspace's sandbox are those of the host's /usr, and of toolchains of its
+ * operator's home (config/toolchains.h) for whom those are given to. Its user is not root, and has
  * no network unless somebody grants one. */
 #define ON_HOST(package)                                                                           \
 	"Ask a person to install it on the host (apt-get install " package                         \
-	"): the sandbox has the host's /usr, but no toolchain of a home (rustup, nvm, pyenv)."
+	"), or for a toolchain of their home (rustup, nvm, pyenv) to set toolchains for this "     \
+	"workspace (docs/coding.md)."
 
 static const struct {
 	const char *program, *hint;

@@ -242,6 +242,7 @@ struct config_workspace {
 	struct str name;
 	struct str dir; /* absolute */
 	struct str agent; /* of conversations in it that name none; may be STR_NONE */
+	bool toolchains, has_toolchains; /* config/toolchains.h */
 };
 
 struct config_workspaces {

@@ -8,6 +8,9 @@ static const struct field workspace_fields[] = {
 	      .doc = "Absolute path of the folder."),
 	FIELD(W, agent, .max = CONFIG_NAME_MAX,
 	      .doc = "Default agent of conversations in this workspace."),
+	FIELD(W, toolchains, .has = FIELD_HAS(W, has_toolchains),
+	      .doc = "Whether who works in this folder, by whatever key, has the toolchains of the "
+		     "home of the hub's user, read-only. Default: the operator alone."),
 };
 #undef W
 const struct field_table config_workspace_table = FIELD_TABLE(struct config_workspace,

@@ -639,6 +639,7 @@ void sandbox_need(const struct sandbox_needed *n, void *request)
 	q->id = n->id;
 	q->cwd = n->cwd;
 	q->labels = n->labels;
+	q->env = n->env;
 	q->idle_seconds = n->idle_seconds;
 	q->volumes.p = n->volumes;
 	q->volumes.n = n->n_volumes;

@@ -10,7 +10,7 @@ enum { COPIES_MAX = 64 };
 struct sandbox_needed {
 	const char *what; /* of the workspace: told where it can't be made */
 	struct str id, cwd;
-	struct field_map labels;
+	struct field_map labels, env;
 	uint64_t idle_seconds;
 	const struct volume *volumes;
 	size_t n_volumes;

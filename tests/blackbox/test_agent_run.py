@@ -170,6 +170,34 @@ def test_a_prompt_of_a_script(hub):
         str(hub.project): 'rw', str(hub.top / 'bin/tui'): 'ro', '/home/agent/.tui': 'rw-all'}
 
 
+def test_toolchains_of_the_home(hub):
+    """Read-only, and in PATH; a workspace of the operator's file may say no."""
+    for name, text in (('bin/cargo', '#!/bin/sh\n'), ('credentials.toml', 'hidden')):
+        at = hub.top / '.cargo' / name
+        at.parent.mkdir(parents=True, exist_ok=True)
+        at.write_text(text)
+    conf = hub.top / 'home/config.json'
+    inside = str(hub.top / '.cargo/bin')
+
+    def made():
+        box = hub.agent('tui', '-d', '--new').stdout.decode().strip()
+        volumes = hub.call('GET', f'/v1/sandboxes/{box}')['volumes']
+        modes = {v['inside']: v['mode'] for v in volumes}
+        said = hub.ok('exec', box, '--', 'sh', '-c', f'echo "$PATH"; cat {inside}/../*; true')
+        return modes.get(inside), said.decode()
+    try:
+        mode, said = made()
+        assert mode == 'ro' and said.startswith(f'{inside}:/usr/local/sbin:'), (mode, said)
+        assert 'hidden' not in said
+        conf.write_text(json.dumps({'workspaces': {
+            'a': {'dir': str(hub.project), 'toolchains': False}}}))
+        mode, said = made()
+        assert mode is None and said.startswith('/usr/local/sbin:'), (mode, said)
+    finally:
+        conf.write_text('{}')
+        shutil.rmtree(hub.top / '.cargo')
+
+
 def test_the_same_sandbox_again(hub):
     """It keeps what was installed, also over a stop; --new, --name, --rm; others are left alone."""
     first = hub.agent('tui', '-d').stdout.decode().strip()

@@ -19,11 +19,12 @@ def texts(result):
 class Work:
     """A client, and the folder of the host that it works in."""
 
-    def __init__(self, me, *flags):
+    def __init__(self, me, *flags, env=None):
         self.me = me
         self.path = tempfile.mkdtemp(dir=me.work)
         os.chown(self.path, me.uid, me.uid)
-        self.mcp = me.mcp('--pool', '0', '--workspace', self.path, '--tools', 'coding', *flags)
+        self.mcp = me.mcp('--pool', '0', '--workspace', self.path, '--tools', 'coding', *flags,
+                          env=env)
         self.mcp.initialize()
 
     def put(self, name, content, mode=0o644):

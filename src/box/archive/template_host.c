@@ -43,7 +43,7 @@ static const struct {
 	{ "/dev", 0755 },      { "/etc", 0755 },       { "/home", 0755 },
 	{ "/mnt", 0755 },      { "/opt", 0755 },       { "/opt/holt", 0755 },
 	{ ALIASES, 0755 },     { MODULES, 0755 },      { "/proc", 0555 },
-	{ "/root", 0700 },     { "/run", 0755 },       { "/run/lock", 01777 },
+	{ "/root", 0711 },     { "/run", 0755 },       { "/run/lock", 01777 },
 	{ "/run/shm", 01777 }, { "/srv", 0755 },       { "/sys", 0555 },
 	{ "/tmp", 01777 },     { "/usr", 0755 },       { "/var", 0755 },
 	{ "/var/lib", 0755 },  { "/var/log", 0755 },   { "/var/cache", 0755 },

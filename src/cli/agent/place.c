@@ -138,6 +138,8 @@ static int place_volumes(const struct agent_place *p, struct json_writer *w, str
 	json_write_array(w);
 	if (p->folder)
 		place_volume(w, str_of(p->folder), str_of(p->folder), "rw");
+	for (size_t i = 0; i < p->toolchains.read.n; i++)
+		place_volume(w, p->toolchains.read.p[i], p->toolchains.read.p[i], "ro");
 	for (size_t i = 0; i < p->program->read.n; i++)
 		place_volume(w, p->program->read.p[i], p->program->read.p[i], "ro");
 	for (ssize_t i = 0; i < n; i++)
@@ -339,28 +341,39 @@ static int place_env_word(struct str name, struct str value, const struct env_wo
 	return 0;
 }
 
+static bool place_has(const struct field_map *env, struct str name)
+{
+	for (size_t i = 0; i < env->n; i++) {
+		if (str_eq(env->p[i].key, name))
+			return true;
+	}
+	return false;
+}
+
 /* An entry's values with variables are for the hub, which starts it by ACP. */
 static int place_env_words(const struct agent_place *p, const struct env_words *over,
 			   struct json_writer *w, struct err *e)
 {
 	const struct field_map none = { NULL, 0 }, *own = p->entry ? &p->entry->program.env : &none,
 			       *const more[] = { &p->preset->env,
-						 p->login ? &p->preset->tokens.env : &none };
+						 p->login ? &p->preset->tokens.env : &none,
+						 &p->toolchains.env };
 
 	for (size_t i = 0; i < own->n; i++) {
 		if (!memmem(own->p[i].value.p, own->p[i].value.n, "${", 2) &&
 		    place_env_word(own->p[i].key, own->p[i].value, over, w, e) < 0)
 			return -1;
 	}
-	for (size_t i = 0; i < more[0]->n + more[1]->n; i++) {
-		const struct field_pair *v = i < more[0]->n ? &more[0]->p[i]
-							    : &more[1]->p[i - more[0]->n];
-		bool has = false;
+	for (size_t m = 0; m < ARRAY_LEN(more); m++) {
+		for (size_t i = 0; i < more[m]->n; i++) {
+			const struct field_pair *v = &more[m]->p[i];
+			bool has = place_has(own, v->key);
 
-		for (size_t k = 0; k < own->n; k++)
-			has |= str_eq(own->p[k].key, v->key);
-		if (!has && place_env_word(v->key, v->value, over, w, e) < 0)
-			return -1;
+			for (size_t before = 0; before < m; before++)
+				has |= place_has(more[before], v->key);
+			if (!has && place_env_word(v->key, v->value, over, w, e) < 0)
+				return -1;
+		}
 	}
 	return 0;
 }

@@ -5,6 +5,7 @@
  */
 #include "cli/agent/agent.h"
 #include "cli/link/link.h"
+#include "config/toolchains.h"
 #include "modules/agent_program.h"
 #include "modules/agent_state.h"
 
@@ -16,6 +17,7 @@ struct agent_place {
 	const struct agent_program *program;
 	const char *folder; /* absolute, without links; at the same path inside; NULL: none */
 	const char *state; /* folder of the host with its home's folders */
+	struct toolchains toolchains; /* of this home, for work on the folder */
 	const struct option_list *volumes, *allow;
 	const char *key; /* a secret and its variable; NULL: none */
 	bool login; /* the key is a log-in; its preset has tokens */

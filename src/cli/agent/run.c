@@ -168,11 +168,19 @@ static void run_find_key(struct run *r)
 	p->key = r->key;
 }
 
+static int run_find_toolchains(struct run *r, struct err *e)
+{
+	return toolchains_given(config_file(r->file.config), r->folder, true)
+		     ? toolchains_find(r->arena, &r->place.toolchains, e)
+		     : 0;
+}
+
 static int run_find(struct run *r, const char *name, struct err *e)
 {
 	if (agent_file_open(&r->file, r->o->config, e) < 0 ||
 	    home_file("images", r->images, e) < 0 || run_find_preset(r, name, e) < 0 ||
-	    run_find_folder(r, e) < 0 || run_find_program(r, e) < 0 || run_find_state(r, e) < 0)
+	    run_find_folder(r, e) < 0 || run_find_program(r, e) < 0 || run_find_state(r, e) < 0 ||
+	    run_find_toolchains(r, e) < 0)
 		return -1;
 	run_find_key(r);
 	r->place.volumes = &r->o->volumes;

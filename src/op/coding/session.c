@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "call/guard.h"
 #include "coding/path.h"
+#include "config/toolchains.h"
+#include "guard/policy/policy.h"
 #include "hub/workspace/room.h"
 #include "hub/workspace/workspaces.h"
 #include "op/budget.h"
@@ -33,7 +36,8 @@ struct coding_place {
 	const struct workspace *workspace; /* NULL: the place of a session */
 	const void *session;
 	unsigned scope;
-	struct volume volume;
+	struct volume volumes[VOLUMES_MAX]; /* the folder, and toolchains */
+	struct arena *arena; /* of those; NULL: none */
 	struct stat folder; /* of the workspace, when the sandbox was made */
 	struct field_pair label;
 	bool forgotten; /* while it is made */
@@ -173,6 +177,7 @@ static void place_free(struct coding_place *p)
 	if (p->note)
 		p->note->free(p->note);
 	lazy_sandbox_fini(&p->lazy);
+	arena_free(p->arena);
 	free(p);
 }
 
@@ -690,13 +695,8 @@ static struct coding_place *place_of(struct coding *k, const struct call *c,
 						  .cwd = STR_LIT(CODING_ROOT),
 						  .labels = { &p->label, 1 },
 						  .idle_seconds = CODING_IDLE_S,
-						  .volumes = &p->volume,
-						  .n_volumes = w != NULL };
+						  .volumes = p->volumes };
 	p->label = (struct field_pair){ STR_LIT("workspace"), str_of(w ? w->name : "") };
-	if (w)
-		p->volume = (struct volume){ .host = str_of(w->dir),
-					     .inside = STR_LIT(CODING_ROOT),
-					     .mode = w->mode };
 	p->all = k;
 	p->workspace = w;
 	p->session = session;
@@ -756,6 +756,35 @@ static const char *place_tells(struct coding_place *p, bool there)
 	return NULL;
 }
 
+/* The folder of the workspace, and the toolchains for it. A client of the operator is no operator
+ * to call_is_operator(), since it came by a door for agents, but works for him. */
+static int place_fill(struct coding_place *p, const struct call *c, struct err *e)
+{
+	enum { TOOLCHAINS_MAX = 64 << 10 };
+	const struct policy *policy = call_guard(c)->policy;
+	struct sandbox_needed *to = &p->lazy.needed;
+	const struct workspace *w = p->workspace;
+	struct toolchains found;
+
+	to->env = (struct field_map){ NULL, 0 };
+	p->volumes[0] = (struct volume){ str_of(w->dir), STR_LIT(CODING_ROOT), w->mode, false };
+	to->n_volumes = 1;
+	if (!toolchains_given(policy ? config_file(policy->config) : NULL, w->dir,
+			      call_principal(c)->is_operator))
+		return 0;
+	arena_free(p->arena);
+	p->arena = arena_new(TOOLCHAINS_MAX);
+	if (!p->arena)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (toolchains_find(p->arena, &found, e) < 0)
+		return -1;
+	to->env = found.env;
+	for (size_t i = 0; i < found.read.n && to->n_volumes < VOLUMES_MAX; i++)
+		p->volumes[to->n_volumes++] = (struct volume){ found.read.p[i], found.read.p[i],
+							       VOLUME_RO, false };
+	return 0;
+}
+
 static int place_find(struct coding_place *p, struct coding_work *w, struct err *e)
 {
 	struct lazy_sandbox *lazy = &p->lazy;
@@ -778,6 +807,8 @@ static int place_find(struct coding_place *p, struct coding_work *w, struct err 
 	}
 	if (!lazy->making && of && stat(of->dir, &p->folder) < 0)
 		p->folder = (struct stat){ .st_ino = 0 };
+	if (!lazy->making && of && place_fill(p, w->call, e) < 0)
+		return -1;
 	return lazy_sandbox_make(lazy, &w->wait, e);
 }
 

@@ -193,9 +193,8 @@ def readme_verbs(shell, text):
 
 
 RUNS = {
-    'README.md 1': 'fetches an agent: test_packages.py and test_agent_run.py do',
-    'README.md 2': 'clones, builds and tests: scripts/test-fresh does', 'README.md 3': readme_hub,
-    'README.md 4': readme_client, 'README.md 5': readme_verbs,
+    'README.md 1': 'clones, builds and tests: scripts/test-fresh does', 'README.md 2': readme_hub,
+    'README.md 3': readme_client, 'README.md 4': readme_verbs,
     'docs/rest.md 1': rest_curl, 'docs/rest.md 2': rest_open, 'docs/rest.md 3': rest_error,
     'docs/templates.md 1': 'its words are places for others; '
     'test_templates.py and test_images.py run them',

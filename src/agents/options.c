@@ -44,7 +44,8 @@ static void options_event(struct agent *a, struct str id, struct str value, cons
 	json_put_text(&w, "outcome", why ? "refused" : "set");
 	if (why)
 		json_put_text(&w, "message", why->msg);
-	if (!why && offer_is_unattended(id, value))
+	if (!why &&
+	    offer_is_unattended(offer_find(conversation_offer(a->conversation), id), id, value))
 		json_put_bool(&w, "unattended", true);
 	json_write_object_end(&w);
 	agent_event(a, "option", &w, &b);

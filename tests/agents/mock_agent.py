@@ -7,7 +7,7 @@ steps, [NAME, ARGUMENT...] (see `Turn`), any other is said back. It needs nothin
   --stdio          it takes MCP servers that are programs, not those with a URL
   --resume         it can go on with a session of before
   --images         it takes images in prompts
-  --offers         it has modes, models and options
+  --offers MODE... it has modes, of which the first holds, models and options
   --deaf           it never ends a turn that was cancelled
   --late           it has a session before a log-in, and refuses prompts
   --logins         it names a log-in in a terminal, and one by variables
@@ -28,8 +28,8 @@ import urllib.request
 ARGS = argparse.ArgumentParser()
 ARGS.add_argument('--auth')
 ARGS.add_argument('--banner')
-for flag in ('--v2', '--stdio', '--resume', '--deaf', '--images', '--offers',
-             '--late', '--logins'):
+ARGS.add_argument('--offers', nargs='*')
+for flag in ('--v2', '--stdio', '--resume', '--deaf', '--images', '--late', '--logins'):
     ARGS.add_argument(flag, action='store_true')
 OPTIONS = [{'optionId': 'yes', 'name': 'Allow', 'kind': 'allow_once'},
            {'optionId': 'always', 'name': 'Always', 'kind': 'allow_always'},
@@ -106,7 +106,8 @@ class Agent:
         self.session = None
         self.cancelled = threading.Event()
         self.broken = None
-        self.values = {'mode': 'default', 'model': 'small', 'effort': 'low', 'fast': False}
+        self.modes = self.args.offers or ['default', 'plan', 'yolo']
+        self.values = {'mode': self.modes[0], 'model': 'small', 'effort': 'low', 'fast': False}
 
     # ---- messages ----
 
@@ -173,13 +174,13 @@ class Agent:
         self.servers = params['mcpServers']
         self.cwd = params['cwd']
         self.session = params.get('sessionId', f'mock-{os.getpid()}-{time.time_ns()}')
-        return {'sessionId': self.session, **(self.offers() if self.args.offers else {})}
+        return {'sessionId': self.session, **({} if self.args.offers is None else self.offers())}
 
     def offers(self):
         def named(*names, member='id'):
             return [{member: name, 'name': name.title()} for name in names]
         return {'modes': {'currentModeId': self.values['mode'],
-                          'availableModes': named('default', 'plan', 'yolo')},
+                          'availableModes': named(*self.modes)},
                 'models': {'currentModelId': self.values['model'],
                            'availableModels': named('small', 'big', member='modelId')},
                 'configOptions': [

@@ -61,7 +61,13 @@ static bool offer_has(struct str s, const char *part)
 	return s.n && memmem(s.p, s.n, part, strlen(part));
 }
 
-bool offer_is_unattended(struct str id, struct str value)
+/* In Codex's mode "agent" a model approves; in that of other agents a person does. */
+static bool offer_is_reviewed(const struct offer_option *p, struct str value)
+{
+	return str_is(value, "agent") && (!p || offer_choice(p, STR_LIT("agent-full-access")));
+}
+
+bool offer_is_unattended(const struct offer_option *p, struct str id, struct str value)
 {
 	/* of Claude Code, Codex, Gemini, Qwen, Copilot; "true" of an option that allows all */
 	static const char *const values[] = {
@@ -81,6 +87,8 @@ bool offer_is_unattended(struct str id, struct str value)
 		return str_is(value, "true") || str_is(value, "on");
 	if (!permits)
 		return false; /* a model may be "auto", too */
+	if (!hash && offer_is_reviewed(p, value))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
 		if (strlen(values[i]) == value.n && strncasecmp(values[i], value.p, value.n) == 0)
 			return true;
@@ -136,7 +144,6 @@ static void offer_add_choice(struct offer_reader *r, struct offer_option *p,
 			.value = offer_text(r, json_get(v, value)),
 			.name = offer_text(r, json_get(v, "name")),
 			.description = offer_text(r, json_get(v, "description")),
-			.unattended = offer_is_unattended(p->id, id),
 		};
 }
 
@@ -159,6 +166,8 @@ static void offer_add_choices(struct offer_reader *r, struct offer_option *p,
 		while (json_next(&group))
 			offer_add_choice(r, p, group.val, value);
 	}
+	for (size_t i = 0; i < p->choices.n; i++)
+		p->choices.p[i].unattended = offer_is_unattended(p, p->id, p->choices.p[i].value);
 }
 
 static void offer_drop(struct offer_options *o)
@@ -215,7 +224,7 @@ static void offer_add_boolean(struct offer_reader *r, struct offer_option *p,
 	p->choices.p = offer_array(r, ARRAY_LEN(values), sizeof(*p->choices.p));
 	for (size_t i = 0; p->choices.p && i < ARRAY_LEN(values); i++)
 		p->choices.p[p->choices.n++] = (struct offer_choice){
-			.value = values[i], .unattended = offer_is_unattended(p->id, values[i])
+			.value = values[i], .unattended = offer_is_unattended(p, p->id, values[i])
 		};
 	offer_put(p, values[json_bool(current) ? 0 : 1]);
 }

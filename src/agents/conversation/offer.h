@@ -94,6 +94,7 @@ const struct offer_option *offer_at(const struct agent_offer *o, size_t i);
 const struct offer_option *offer_find(const struct agent_offer *o, struct str id);
 const struct offer_choice *offer_choice(const struct offer_option *p, struct str value);
 
-/* Whether an option of this id or category with this value lets an agent act without asking, as far
- * as that can be known by its name. */
-bool offer_is_unattended(struct str id, struct str value);
+/* Whether an option of this id with this value lets an agent act without asking, as far as that can
+ * be known by its name and by the other values of p. p NULL: those are not known, so what may be
+ * such a value is one. */
+bool offer_is_unattended(const struct offer_option *p, struct str id, struct str value);

@@ -23,7 +23,7 @@ static const struct offer_option *options_unattended(const struct conversation_v
 		const struct offer_option *p = &v->options.p[i];
 		const struct offer_choice *choice = offer_choice(p, p->value);
 
-		if (choice ? choice->unattended : offer_is_unattended(p->id, p->value))
+		if (choice ? choice->unattended : offer_is_unattended(p, p->id, p->value))
 			return p;
 	}
 	return NULL;
@@ -171,7 +171,7 @@ int conversation_options_merge(struct call *c, struct conversation *t, struct st
 		size_t at = 0;
 
 		if (options_check(o, pair, e) < 0 ||
-		    (offer_is_unattended(pair->key, pair->value) &&
+		    (offer_is_unattended(offer_find(o, pair->key), pair->key, pair->value) &&
 		     conversation_check_unattended(c, owner,
 						   "an option that lets an agent act "
 						   "without asking",

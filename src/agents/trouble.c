@@ -5,6 +5,7 @@
 #include "agents/internal.h"
 #include "json/document/put.h"
 #include "json/document/utf8.h"
+#include "modules/code/clean.h"
 #include "net/wire/wire.h"
 
 enum { LINE_ROOM = 160 };
@@ -24,7 +25,19 @@ void agent_on_stderr(void *owner, struct str bytes)
 	a->last_n += bytes.n - drop;
 }
 
+static bool trouble_begins(struct str line, const char *word)
+{
+	size_t n = strlen(word);
+
+	return line.n >= n && strncasecmp(line.p, word, n) == 0;
+}
+
 /* Runtimes print the cause first, then a stack and their version. */
+static bool trouble_is_place(struct str line)
+{
+	return trouble_begins(line, "at ");
+}
+
 static bool trouble_tells(struct str line)
 {
 	static const char *const words[] = { "error", "cannot",	 "can't",  "could not", "denied",
@@ -32,6 +45,8 @@ static bool trouble_tells(struct str line)
 	char text[LINE_ROOM];
 	size_t n = line.n < sizeof(text) - 1 ? line.n : sizeof(text) - 1;
 
+	if (trouble_begins(line, "warn") || trouble_begins(line, "npm warn"))
+		return false;
 	memcpy(text, line.p, n);
 	text[n] = '\0';
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
@@ -51,10 +66,11 @@ static struct str trouble_line(struct str said)
 		size_t n = end ? (size_t)(end - said.p) : said.n;
 		struct str line = str_trim((struct str){ said.p, n });
 
-		if (line.n)
+		if (line.n && !trouble_is_place(line)) {
 			last = line;
-		if (line.n && trouble_tells(line))
-			best = line;
+			if (trouble_tells(line))
+				best = line;
+		}
 		n += end != NULL;
 		said = (struct str){ said.p + n, said.n - n };
 	}
@@ -74,12 +90,17 @@ static void trouble_event(struct agent *a, const char *type, const char *name, s
 
 void agent_last_words(struct agent *a, struct err *e)
 {
+	autobuf struct buf plain = BUF_INIT(8 * AGENT_LAST_MAX);
 	struct str said = { a->last, a->last_n }, line;
 	char room[LINE_ROOM];
+	struct err none;
 
 	while (said.n > 0 && (unsigned char)said.p[said.n - 1] <= ' ')
 		said.n--;
-	line = utf8_line(trouble_line(said), room, sizeof(room));
+	line = clean_text(&plain, said, CLEAN_TEXT, AGENT_LAST_MAX, &none) < 0
+		     ? trouble_line(said)
+		     : trouble_line(buf_str(&plain));
+	line = utf8_line(line, room, sizeof(room));
 	if (!line.n)
 		return;
 	trouble_event(a, "agent_stderr", "text", said);

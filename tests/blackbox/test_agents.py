@@ -139,6 +139,8 @@ def hub(me, tmp_path_factory):
         'banner': mock('--banner', 'Welcome to the agent!\n[]\n7'),
         'key': mock('--auth', 'key', authMethod='key'), 'locked': mock('--auth', ''),
         'offers': mock('--offers'),
+        'as-codex': mock('--offers', 'agent', 'read-only', 'agent-full-access'),
+        'as-other': mock('--offers', 'agent', 'plan'),
         'planner': mock('--offers', options={'mode': 'plan', 'effort': 'high'}),
         'late': mock('--auth', 'key', '--late', '--logins'),
         'late-key': mock('--auth', 'key', '--late', authMethod='key'),
@@ -711,6 +713,13 @@ def test_what_it_offers(hub, owner):
         ('mode', 'default', ['default', 'plan', 'yolo']), ('model', 'small', ['small', 'big']),
         ('effort', 'low', ['low', 'high']), ('fast', 'false', ['true', 'false'])]
     assert [c['value'] for c in told['options'][0]['choices'] if c['unattended']] == ['yolo']
+    # what "agent" means is told by its other modes
+    for agent, alone in (('as-codex', ['agent', 'agent-full-access']), ('as-other', [])):
+        other = hub.talk(agent)
+        hub.says(other, ['say', 'x'])
+        seen = hub.of(other)
+        assert [c['value'] for c in seen['options'][0]['choices'] if c['unattended']] == alone
+        assert ('without asking' in seen.get('warning', '')) == bool(alone), seen
     assert told['commands'] == [{'name': 'review', 'description': 'Reads it', 'hint': 'what'}]
     assert told['title'] == 'About it' and 'warning' not in told
     for options, why in (({'mode': 'other'}, "mode can't be other"), ({'pace': '1'}, 'pace')):
@@ -731,7 +740,8 @@ def test_what_it_offers(hub, owner):
     assert hub.of(one)['chosen'] == {'mode': 'yolo', 'fast': 'true'}
     own = owner.talk('offers')
     refused(403, 'scope admin', owner.of, own, '', 'PATCH', {'options': {'mode': 'yolo'}})
-    refused(403, 'scope admin', owner.talk, 'offers', options={'mode': 'yolo'})
+    for mode in ('yolo', 'agent'):  # what the agent will offer is not known yet
+        refused(403, 'scope admin', owner.talk, 'offers', options={'mode': mode})
     owner.of(own, '', 'PATCH', {'options': {'mode': 'plan'}})
     assert owner.says(own, ['values'])['mode'] == 'plan'
     hub.turn(one, ['exit', 1])
@@ -939,6 +949,12 @@ def test_its_last_words(hub):
     events = hub.turn(one, ['stderr', text], ['exit', 1])
     assert "Cannot find module '/opt/x'" in cause(events)['message'], events
     assert of_kind(events, 'agent_stderr')[0]['text'] == text
+    # no place in a stack, no warning; without colours
+    for text in ('\x1b[91m\x1b[1mError: \x1b[0mNo such model\n    at main (file:///error.js:3:1)',
+                 'Error: No such model\nWARNING: proceeding, even though we could not create PATH',
+                 'Error: No such model\nnpm warn cannot update'):
+        told = cause(hub.turn(one, ['stderr', text], ['exit', 1]))['message']
+        assert '"Error: No such model"' in told, told
     for data, told in (('no credit', 'no credit'), ({'details': 'no credit'}, 'no credit'),
                        ({'status': 402}, '{"status":402')):
         assert f'it is broken: {told}' in cause(hub.turn(one, ['refuse', -32602, data]))['message']

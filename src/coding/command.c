@@ -132,13 +132,13 @@ static const struct {
 	[PROJECT_SCRIPT] = { TESTS_ANY },
 };
 
-/* The programs of a workspace's sandbox are those of the host's /usr, and of toolchains of its
- * operator's home (config/toolchains.h) for whom those are given to. Its user is not root, and has
- * no network unless somebody grants one. */
+/* The programs of a workspace's sandbox are those of the host's /usr, and maybe those of toolchains
+ * of the home of the hub's user (config/toolchains.h). Its own user is not root, and has no network
+ * unless somebody grants one. */
 #define ON_HOST(package)                                                                           \
-	"Ask a person to install it on the host (apt-get install " package                         \
-	"), or for a toolchain of their home (rustup, nvm, pyenv) to set toolchains for this "     \
-	"workspace (docs/coding.md)."
+	"Ask a person to install it on the host: apt-get install " package                         \
+	", or in their home by rustup, nvm, pyenv and the like, where this workspace has those "   \
+	"(docs/coding.md, Toolchains)."
 
 static const struct {
 	const char *program, *hint;

@@ -16,7 +16,7 @@
 
 enum {
 	PARTS_MAX = 3,
-	READ_MAX = 16, /* of the volumes that a sandbox may have; others need some, too */
+	READ_MAX = 20, /* all that one home can have; a sandbox has VOLUMES_MAX */
 	PATH_BYTES = 8192,
 	CHOSEN_MAX = 64, /* characters of a version's name */
 };

@@ -45,13 +45,13 @@ def write(me, path, text):
         os.chown(one, me.uid, me.uid)
 
 
-def hub_of(me, folder, env, agents=None):
+def hub_of(me, folder, env, agents=None, **conf):
     """Presets of the operator's are beside its file."""
     path = f'{folder}/hub'
     os.makedirs(path)
     os.chown(path, me.uid, me.uid)
     write(me, f'{path}/agents/ours.json', json.dumps(PRESET))
-    return Hub(me, path, agents or {}, policy={'secrets': SECRETS},
+    return Hub(me, path, agents or {}, policy={'secrets': SECRETS, **conf},
                env={'KEY_OF_TEST': VALUE, **env})
 
 
@@ -141,6 +141,25 @@ def test_what_is_installed_is_used_as_it_is(me, tmp_path):
         assert shell(hub, 'echo $QUIET', 'plain').strip() == '2'
 
 
+@pytest.mark.parametrize('given', [True, False, None])
+def test_toolchains_for_a_folder(me, tmp_path, given):
+    """Where the file says so; else in the operator's own conversations: one by REST is none."""
+    home, site = f'{tmp_path}/home', {'dir': f'{tmp_path}/hub-site'}
+    nvm(me, home)
+    write(me, f'{home}/.cargo/credentials.toml', 'hidden')
+    write(me, f'{home}/.cargo/bin/cargo', '#!/bin/sh\necho cargo of the home\n')
+    os.chmod(f'{home}/.cargo/bin/cargo', 0o755)
+    workspaces = {'site': site if given is None else {**site, 'toolchains': given}}
+    with hub_of(me, tmp_path, {'HOME': home, 'npm_config_registry': 'http://127.0.0.1:9'},
+                {'ours': {'preset': 'ours'}}, workspaces=workspaces) as hub:
+        got = shell(hub, f'cargo; echo x >> {home}/.cargo/bin/cargo; cat {home}/.cargo/*.toml')
+        assert ('cargo of the home' in got) == bool(given) and 'hidden' not in got, got
+        assert ('Read-only' in got) == bool(given), got
+        own = hub.ok('conversations', 'new', '--agent', 'ours', '--workspace', 'site')
+        got = str(hub.says(own.decode().strip(), ['shell', 'cargo 2>&1']))
+        assert ('cargo of the home' in got) == (given is not False), got
+
+
 def test_one_program_is_installed_and_one_is_fetched(me, tmp_path):
     """Each is taken from where it is; what was fetched is there for the next `add`, too."""
     home = f'{tmp_path}/home'
@@ -154,7 +173,7 @@ def test_one_program_is_installed_and_one_is_fetched(me, tmp_path):
             said = hub.ok('agent', 'add', 'both').decode()
             assert f'ours: {at}/bin/ours\n' in said and fetched in said, said
         assert agents_of(hub)['both'] == {
-            'name': 'both', 'preset': 'both', 'run': f'{at}/bin/ours',
+            'name': 'both', 'preset': 'both', 'login': None, 'run': f'{at}/bin/ours',
             'acp': '@us/ours-acp 2.0.0'}
         assert shell(hub, 'echo $QUIET', 'both').strip() == '1'
 

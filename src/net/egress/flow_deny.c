@@ -48,6 +48,9 @@ static const char *status_of(enum nw_reason reason)
 		return "502 Bad Gateway";
 	case NW_REASON_LIMIT_HOST:
 		return "503 Service Unavailable";
+	case NW_REASON_UPGRADE:
+		/* Codex then uses plain requests at once; after a 403 it tries six times. */
+		return "426 Upgrade Required\r\nUpgrade: HTTP/1.1";
 	default:
 		return "403 Forbidden";
 	}

@@ -86,6 +86,9 @@ class Agents(Hub):
         self.env.update(HOLT_CONFIG=f'{home}/config.json', HOME=str(top),
                         GIT_AUTHOR_NAME='A B', COLORTERM='truecolor')
 
+    def argv(self, *arguments):
+        return self.who.argv(*arguments)
+
     def agent(self, *arguments, **options):
         return self.run('agent', 'run', '-w', str(self.project), *arguments, **options)
 
@@ -112,11 +115,11 @@ class Screen:
     """A person at tmux, who runs `holt agent run ARGUMENT...` in the folder."""
 
     def __init__(self, hub, *arguments, size=(100, 20)):
-        self.socket = str(hub.top / f'tmux{next(NUMBERS)}')
-        command = shlex.join(hub.who.argv('agent', 'run', '-w', str(hub.project), *arguments))
-        env = [f'-e{name}={value}' for name, value in hub.env.items()]
+        self.env = hub.env  # in that of the client is the PATH of what runs in it
+        self.socket = f'{hub.top}/tmux{next(NUMBERS)}'
+        command = shlex.join(hub.argv('agent', 'run', '-w', str(hub.project), *arguments))
         self.tmux('-f', '/dev/null', 'new-session', '-d', '-x', str(size[0]), '-y', str(size[1]),
-                  *env, f'{command}; echo "ended $?"; sleep 3333')
+                  f'{command}; echo "ended $?"; sleep 3333')
 
     def __enter__(self):
         return self
@@ -126,7 +129,7 @@ class Screen:
             self.tmux('kill-server')
 
     def tmux(self, *words):
-        return subprocess.run(['tmux', '-S', self.socket, *words], check=True,
+        return subprocess.run(['tmux', '-S', self.socket, *words], check=True, env=self.env,
                               stdout=subprocess.PIPE, timeout=60).stdout.decode()
 
     def lines(self):

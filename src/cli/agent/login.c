@@ -195,7 +195,7 @@ static int login_write_open(const struct login *l, bool tty, struct json_writer 
 	if (agent_place_env(&l->place, w, &none, tty, e) < 0)
 		return -1;
 	if (tty)
-		agent_place_tty(w);
+		hub_link_tty(w);
 	json_write_object_end(w);
 	json_write_object_end(w);
 	return json_write_done(w, e);

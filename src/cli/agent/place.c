@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "cli/common/tty.h"
 #include "cli/common/volume.h"
 #include "cli/sandbox/net.h"
 #include "modules/agent_key.h"
@@ -396,20 +395,4 @@ int agent_place_env(const struct agent_place *p, struct json_writer *w,
 	if (l)
 		env_fini(l);
 	return rc;
-}
-
-void agent_place_tty(struct json_writer *w)
-{
-	unsigned columns, rows_;
-
-	json_write_key(w, "tty");
-	json_write_object(w);
-	if (tty_size(&columns, &rows_)) {
-		json_write_key(w, "cols");
-		json_write_uint(w, columns);
-		json_write_key(w, "rows");
-		json_write_uint(w, rows_);
-	}
-	hub_link_text(w, "term", getenv("TERM"));
-	json_write_object_end(w);
 }

@@ -49,6 +49,3 @@ int agent_place_open(struct agent_place *p, struct hub_link *l, struct err *e) M
  * has our terminal. */
 int agent_place_env(const struct agent_place *p, struct json_writer *w,
 		    const struct env_options *more, bool tty, struct err *e) MUST_USE;
-
-/* Writes the member tty of an exec: our terminal. */
-void agent_place_tty(struct json_writer *w);

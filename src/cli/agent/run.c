@@ -265,7 +265,7 @@ static int run_start(struct run *r, struct err *e)
 	json_write_uint(&w, 0);
 	if (run_write_command(r, &w, true, e) < 0)
 		return -1;
-	agent_place_tty(&w);
+	hub_link_tty(&w);
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0
 		     ? -1

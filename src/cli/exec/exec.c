@@ -5,7 +5,6 @@
 #include "cli/exec/session.h"
 #include "cli/common/safe.h"
 #include "cli/common/secret.h"
-#include "cli/common/tty.h"
 #include "cli/link/ask.h"
 #include "box/host/box.h"
 
@@ -76,23 +75,6 @@ static int write_command(const struct verb_input *in, struct json_writer *w, str
 	return hub_link_env(w, &o->env, o->tty, e);
 }
 
-/* A terminal as large as ours. */
-static void write_tty(struct json_writer *w)
-{
-	unsigned columns, rows_;
-
-	json_write_key(w, "tty");
-	json_write_object(w);
-	if (tty_size(&columns, &rows_)) {
-		json_write_key(w, "cols");
-		json_write_uint(w, columns);
-		json_write_key(w, "rows");
-		json_write_uint(w, rows_);
-	}
-	hub_link_text(w, "term", getenv("TERM"));
-	json_write_object_end(w);
-}
-
 /* ---- left running -------------------------------------------------------------------------- */
 
 static int write_detached(const struct verb_input *in, struct json_writer *w, struct err *e)
@@ -105,7 +87,7 @@ static int write_detached(const struct verb_input *in, struct json_writer *w, st
 		return -1;
 	write_flag(w, "background", true);
 	if (o->tty)
-		write_tty(w);
+		hub_link_tty(w);
 	else if (o->interactive)
 		write_flag(w, "stdin_open", true);
 	json_write_object_end(w);
@@ -140,7 +122,7 @@ static int write_open(const struct verb_input *in, struct json_writer *w, struct
 		return -1;
 	write_flag(w, "stdin", o->interactive);
 	if (o->tty)
-		write_tty(w);
+		hub_link_tty(w);
 	json_write_object_end(w);
 	json_write_object_end(w);
 	return json_write_done(w, e);

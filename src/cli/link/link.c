@@ -8,6 +8,7 @@
 #include "cli/common/home.h"
 #include "cli/link/start.h"
 #include "cli/common/safe.h"
+#include "cli/common/tty.h"
 #include "cli/common/verb.h"
 #include "http/client/client.h"
 #include "http/client/ws.h"
@@ -647,6 +648,22 @@ int hub_link_env(struct json_writer *w, const struct env_options *o, bool tty, s
 	if (l)
 		env_fini(l);
 	return rc;
+}
+
+void hub_link_tty(struct json_writer *w)
+{
+	unsigned columns, rows_;
+
+	json_write_key(w, "tty");
+	json_write_object(w);
+	if (tty_size(&columns, &rows_)) {
+		json_write_key(w, "cols");
+		json_write_uint(w, columns);
+		json_write_key(w, "rows");
+		json_write_uint(w, rows_);
+	}
+	hub_link_text(w, "term", getenv("TERM"));
+	json_write_object_end(w);
 }
 
 static bool is_said_again(const struct option_list *labels, size_t i, size_t n)

@@ -116,6 +116,8 @@ void hub_link_text(struct json_writer *w, const char *name, const char *text);
 /* Writes the member env, as env_read() has it. */
 int hub_link_env(struct json_writer *w, const struct env_options *o, bool tty,
 		 struct err *e) MUST_USE;
+/* Writes the member tty of an exec: a terminal as large as ours. */
+void hub_link_tty(struct json_writer *w);
 
 /* A row of a struct S with a member m, a struct option_list. */
 #define LABEL_ROW(S, m)                                                                            \

@@ -145,22 +145,37 @@ static bool program_sandbox_is_home(const struct config_target *t, const char *p
 	return false;
 }
 
-static size_t program_sandbox_ask(const char **paths, enum volume_mode mode, struct volume *to,
-				  size_t n)
+/* The folders that are asked for; full: there were more. */
+struct program_folders {
+	struct volume p[VOLUMES_MAX];
+	size_t n;
+	bool full;
+};
+
+static void program_sandbox_ask(struct program_folders *to, struct volume v)
 {
-	for (; paths && *paths && n < VOLUMES_MAX; paths++)
-		to[n++] = (struct volume){ str_of(*paths), str_of(*paths), mode, false };
-	return n;
+	if (to->n < VOLUMES_MAX)
+		to->p[to->n++] = v;
+	else
+		to->full = true;
+}
+
+static void program_sandbox_ask_all(struct program_folders *to, const char **paths,
+				    enum volume_mode mode)
+{
+	for (; paths && *paths; paths++)
+		program_sandbox_ask(to,
+				    (struct volume){ str_of(*paths), str_of(*paths), mode, false });
 }
 
 static int program_sandbox_make(struct program_sandbox *p, struct err *e)
 {
 	AUTO(volumes_unref) struct volumes *found = NULL;
 	const struct texts *t = p->texts;
-	struct volume asked[VOLUMES_MAX];
+	struct program_folders asked = { .n = 0 };
 	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS];
 	struct env_var env[BOUND_VARIABLES];
-	size_t n = program_sandbox_ask(t->target.read, VOLUME_RO, asked, 0), first = n;
+	size_t first;
 	struct sandbox_spec spec = {
 		.template = p->template.p ? p->template : t->server->sandbox.template,
 		.ttl_ms = TTL_MS,
@@ -170,22 +185,30 @@ static int program_sandbox_make(struct program_sandbox *p, struct err *e)
 
 	if (program_sandbox_network(p, e) < 0)
 		return -1;
-	n = program_sandbox_ask(t->target.write, VOLUME_RW, asked, n);
-	for (; first < n; first++) {
-		if (program_sandbox_is_home(&t->target, asked[first].host.p))
-			asked[first].mode = VOLUME_RW_ALL;
+	program_sandbox_ask_all(&asked, t->target.read, VOLUME_RO);
+	first = asked.n;
+	program_sandbox_ask_all(&asked, t->target.write, VOLUME_RW);
+	for (; first < asked.n; first++) {
+		if (program_sandbox_is_home(&t->target, asked.p[first].host.p))
+			asked.p[first].mode = VOLUME_RW_ALL;
 	}
-	n = program_sandbox_ask(t->target.state, VOLUME_RW_ALL, asked, n);
-	for (size_t i = 0; i < t->target.mounts_n && n < VOLUMES_MAX; i++) {
+	program_sandbox_ask_all(&asked, t->target.state, VOLUME_RW_ALL);
+	for (size_t i = 0; i < t->target.mounts_n; i++) {
 		const struct config_mount *m = &t->target.mounts[i];
 
-		asked[n++] = (struct volume){ str_of(m->host), str_of(m->inside),
-					      m->read_only ? VOLUME_RO : VOLUME_RW, false };
+		program_sandbox_ask(&asked,
+				    (struct volume){ str_of(m->host), str_of(m->inside),
+						     m->read_only ? VOLUME_RO : VOLUME_RW, false });
 	}
-	for (size_t i = 0; i < p->n_more && n < VOLUMES_MAX; i++)
-		asked[n++] = p->more[i];
-	if (n > 0) {
-		found = volumes_find(NULL, asked, n, true, e);
+	for (size_t i = 0; i < p->n_more; i++)
+		program_sandbox_ask(&asked, p->more[i]);
+	if (asked.full)
+		return err_set(e, ERR_LIMIT,
+			       "a sandbox has at most %d folders of the host, with those of its "
+			       "program and toolchains",
+			       VOLUMES_MAX);
+	if (asked.n > 0) {
+		found = volumes_find(NULL, asked.p, asked.n, true, e);
 		if (!found)
 			return -1;
 	}

@@ -451,6 +451,21 @@ def test_an_approval_outlives_the_hub(me, tmp_path):
         assert hub.call('GET', '/v1/modules/one')['approved_by'] == 'token'
 
 
+def test_more_folders_than_a_sandbox_has(me, tmp_path):
+    """None of them is left out without a word."""
+    folder = home(me, tmp_path)
+    folders = [os.path.join(folder, f'f{i}') for i in range(34)]
+    for one in folders:
+        os.mkdir(one)
+        os.chown(one, me.uid, me.uid)
+    home(me, tmp_path, many={**server(), 'sandbox': {'read': folders[:17], 'write': folders[17:]}})
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        approve(hub, 'many')
+        with pytest.raises(Failed) as caught:
+            text(hub, 'many', 'echo', text='x')
+        assert 'at most 32 folders' in caught.value.error['cause'], caught.value
+
+
 def test_the_everything_server_in_a_sandbox(me, tmp_path):
     """One of npm, whose folder is mounted read-only."""
     modules = os.path.realpath(EVERYTHING)

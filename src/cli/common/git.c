@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-enum { ENV_MAX = 8 };
+enum { ENV_MAX = 10 };
 
 static const char *const quiet[] = {
 	"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0",
@@ -32,6 +32,9 @@ static void git_env(bool alone, char path[4096], char home[4096], char *to[ENV_M
 	*to++ = (char *)"GIT_TERMINAL_PROMPT=0";
 	*to++ = (char *)"GIT_OPTIONAL_LOCKS=0";
 	*to++ = (char *)"LC_ALL=C";
+	/* objects that are missing come from nowhere: a remote names programs, too */
+	*to++ = (char *)"GIT_ALLOW_PROTOCOL=none";
+	*to++ = (char *)"GIT_NO_LAZY_FETCH=1";
 	if (alone) {
 		*to++ = (char *)"GIT_CONFIG_NOSYSTEM=1";
 		*to++ = (char *)"GIT_CONFIG_GLOBAL=/dev/null";

@@ -11,8 +11,6 @@
 #include "cli/common/safe.h"
 #include "cli/ws/apply.h"
 
-enum { EXIT_DECLINED = 1, EXIT_CONFLICTS = 3 };
-
 struct apply_options {
 	struct verb_options common;
 	const char *to, *revision;
@@ -38,7 +36,7 @@ static const struct option_table apply_options = OPTION_TABLE(apply_rows, .mixed
 
 /* ---- the branches ---------------------------------------------------------------------------- */
 
-static int branch_set(const struct apply *a, const char *rows, struct err *e)
+int apply_refs(const struct apply *a, const char *rows, struct err *e)
 {
 	static const char *const words[] = { "update-ref", "--stdin", NULL };
 	struct apply_id none;
@@ -146,7 +144,7 @@ static int kept_write(struct apply *a, const struct apply_id *was, const struct 
 	    apply_commit(a, was, "as it was", &set_aside, NULL, &kept, e) < 0)
 		return -1;
 	snprintf(rows, sizeof(rows), "update refs/heads/kept/%.12s %s\n", kept.hex, kept.hex);
-	if (branch_set(a, rows, e) < 0)
+	if (apply_refs(a, rows, e) < 0)
 		return -1;
 	for (size_t at = 0; at < said.n; at += strlen(said.p + at) + 1)
 		apply_tell(said.p + at, "was changed since, and stays");
@@ -171,25 +169,39 @@ static int take_back(struct apply *a, struct err *e)
 		return -1;
 	if (tree_remove(a->dir, a->stage_name) < 0)
 		return err_sys(e, errno, "remove the stage");
-	if (apply_write(a, e) < 0 || branch_set(a, "delete refs/heads/begun\n", e) < 0)
+	if (apply_write(a, e) < 0 || apply_refs(a, "delete refs/heads/begun\n", e) < 0)
 		return -1;
 	a->takes_back = false;
 	return 0;
 }
 
+/* Whether another branch has this commit, too: it is the record of an apply that ended. */
+static int has_ended(const struct apply *a, const struct apply_id *begun, struct err *e)
+{
+	const char *const words[] = { "for-each-ref", "--format=x", "--points-at", begun->hex,
+				      NULL };
+	autobuf struct buf said = BUF_INIT(16 << 10);
+
+	return git_ask(a->repository, true, words, &said, e) < 0 ? -1 : said.n > strlen("x\n");
+}
+
 /* Takes back what was interrupted, if anything was, and tells so. */
 static int apply_recover(struct apply *a, struct err *e)
 {
-	struct apply_id begun, last;
+	struct apply_id begun;
+	int ended;
 
-	if (apply_object(a, "begun", &begun, e) < 0 || apply_object(a, "last", &last, e) < 0)
+	if (apply_object(a, "begun", &begun, e) < 0)
 		return -1;
 	if (!begun.hex[0]) /* a stage is of one that did nothing */
 		return tree_remove(a->dir, a->stage_name) < 0
 			     ? err_sys(e, errno, "remove the stage")
 			     : 0;
-	if (strcmp(begun.hex, last.hex) == 0)
-		return branch_set(a, "delete refs/heads/begun\n", e);
+	ended = has_ended(a, &begun, e);
+	if (ended < 0)
+		return -1;
+	if (ended)
+		return apply_refs(a, "delete refs/heads/begun\n", e);
 	if (take_back(a, e) < 0)
 		return -1;
 	fputs("holt: an apply to this folder was interrupted; what it had done was taken back\n",
@@ -210,7 +222,7 @@ static int fetch_tree(struct apply *a, struct hub_link *l, const char *name, con
 		return -1;
 	snprintf(text, sizeof(text), "%s^{tree}", commit);
 	snprintf(rows, sizeof(rows), "delete refs/heads/holt/%s\n", name);
-	return apply_object(a, text, ret, e) < 0 ? -1 : branch_set(a, rows, e);
+	return apply_object(a, text, ret, e) < 0 ? -1 : apply_refs(a, rows, e);
 }
 
 /* The last import, unless there was none since the last apply; else what that has left. */
@@ -296,9 +308,8 @@ static int apply_ask(const struct apply *a, bool undo, struct err *e)
 
 /* ---- the verb -------------------------------------------------------------------------------- */
 
-/* The commit that stands for an apply. */
-static int apply_record(struct apply *a, const char *message, const struct apply_id *base,
-			const struct apply_id *next, struct apply_id *ret, struct err *e)
+int apply_record(struct apply *a, const char *message, const struct apply_id *base,
+		 const struct apply_id *next, struct apply_id *ret, struct err *e)
 {
 	struct apply_id old, here, after;
 
@@ -313,13 +324,14 @@ static int apply_end(struct apply *a, const struct apply_id *commit, struct err 
 {
 	static const char *const words[] = { "gc", "--quiet", "--prune=now", NULL };
 	struct apply_id none;
-	char rows[256];
+	char rows[PATH_MAX];
 
-	snprintf(rows, sizeof(rows), "update refs/heads/last %s\ndelete refs/heads/begun\n",
-		 commit->hex);
-	if (branch_set(a, rows, e) < 0)
+	snprintf(rows, sizeof(rows), "update refs/heads/%s %s\ndelete refs/heads/begun\n",
+		 a->record, commit->hex);
+	if (apply_refs(a, rows, e) < 0)
 		return -1;
-	if (unlinkat(a->data, "imported", 0) < 0 && errno != ENOENT)
+	if (strcmp(a->record, "last") == 0 && unlinkat(a->data, "imported", 0) < 0 &&
+	    errno != ENOENT)
 		return err_sys(e, errno, "write into Holt's data folder");
 	return apply_git(a, words, STR_NONE, &none, e);
 }
@@ -332,7 +344,7 @@ static int apply_change(struct apply *a, const struct apply_id *commit, struct e
 
 	snprintf(rows, sizeof(rows), "update refs/heads/begun %s\n", commit->hex);
 	apply_hold(a);
-	if (modes_write(a, e) < 0 || branch_set(a, rows, e) < 0)
+	if (modes_write(a, e) < 0 || apply_refs(a, rows, e) < 0)
 		return -1;
 	if (apply_write(a, e) == 0)
 		return apply_end(a, commit, e);
@@ -343,10 +355,9 @@ static int apply_change(struct apply *a, const struct apply_id *commit, struct e
 	return err_wrap(e, "nothing was changed");
 }
 
-static int apply_go(struct apply *a, const struct verb_input *in, const struct apply_id *base,
-		    const struct apply_id *next, struct err *e)
+int apply_go(struct apply *a, const char *name, bool yes, const struct apply_id *base,
+	     const struct apply_id *next, struct err *e)
 {
-	const struct apply_options *o = in->options;
 	struct apply_id commit;
 	char message[256];
 	int sure, status;
@@ -356,9 +367,9 @@ static int apply_go(struct apply *a, const struct verb_input *in, const struct a
 	if (a->conflicts) {
 		fprintf(stderr, "holt: conflicts: %zu; nothing was changed (--force replaces)\n",
 			a->conflicts);
-		return EXIT_CONFLICTS;
+		return APPLY_CONFLICTS;
 	}
-	snprintf(message, sizeof(message), "%s %s", o->undo ? "undo" : "apply", in->operands[0]);
+	snprintf(message, sizeof(message), "%s %s", a->undo ? "undo" : "apply", name);
 	if (apply_record(a, message, base, next, &commit, e) < 0)
 		return -1;
 	if (!a->n) {
@@ -370,15 +381,22 @@ static int apply_go(struct apply *a, const struct verb_input *in, const struct a
 	status = cli_flush(e);
 	if (status)
 		return e->code ? -1 : status;
-	sure = o->yes ? 1 : apply_ask(a, o->undo, e);
+	sure = yes ? 1 : apply_ask(a, a->undo, e);
 	if (sure == 0)
 		fputs("holt: nothing was changed\n", stderr);
 	if (sure <= 0)
-		return sure < 0 ? -1 : EXIT_DECLINED;
+		return sure < 0 ? -1 : APPLY_DECLINED;
 	if (apply_change(a, &commit, e) < 0)
 		return -1;
-	fprintf(stderr, "holt: %s: %zu\n", o->undo ? "changes undone" : "changes applied", a->n);
+	fprintf(stderr, "holt: %s: %zu\n", a->undo ? "changes undone" : "changes applied", a->n);
 	return 0;
+}
+
+int apply_open(struct apply *a, const char *folder, struct err *e)
+{
+	return apply_find(a, folder, e) < 0 || apply_lock(a, e) < 0 || apply_repository(a, e) < 0
+		     ? -1
+		     : apply_recover(a, e);
 }
 
 static int apply_do(struct apply *a, const struct verb_input *in, struct err *e)
@@ -391,8 +409,7 @@ static int apply_do(struct apply *a, const struct verb_input *in, struct err *e)
 
 	if (!o->undo && (!l || ws_find_revision(l, name, o->revision, revision, e) < 0))
 		return -1;
-	if (apply_find(a, o->to ? o->to : ".", e) < 0 || apply_lock(a, e) < 0 ||
-	    apply_repository(a, e) < 0 || apply_recover(a, e) < 0)
+	if (apply_open(a, o->to ? o->to : ".", e) < 0)
 		return -1;
 	a->force = o->force;
 	a->guarded = o->guarded;
@@ -400,7 +417,7 @@ static int apply_do(struct apply *a, const struct verb_input *in, struct err *e)
 	if ((o->undo ? plan_undo(a, name, &base, &next, e)
 		     : plan_revision(a, l, name, revision, &base, &next, e)) < 0)
 		return -1;
-	return apply_go(a, in, &base, &next, e);
+	return apply_go(a, name, o->yes, &base, &next, e);
 }
 
 static int apply_verb_run(const struct verb_input *in, struct err *e)

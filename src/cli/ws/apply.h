@@ -15,6 +15,7 @@
  *	DATA/applied/KEY/git		the repository, with these branches:
  *		begun			an apply that has begun to change the folder
  *		last			the last one that ended
+ *		agent/BRANCH		the last one of an agent's worktree, or its start
  *		kept/ID			what there was where an interrupted one could not be taken
  *					back, and what it had set aside
  *	DIR/.holt-apply-KEY/N		new files, each of which changes places with an old one
@@ -67,7 +68,25 @@ struct apply {
 	struct buf modes; /* "MODE PATH" and a NUL, for each file that may come back */
 	bool undo; /* it brings back old files */
 	bool takes_back; /* the same; signals don't end apply_write() then */
+	const char *record; /* the branch that has this apply when it has ended, such as "last" */
 };
+
+/* ---- apply.c: the order of it ---------------------------------------------------------------- */
+
+enum { APPLY_DECLINED = 1, APPLY_CONFLICTS = 3 }; /* of apply_go() */
+
+/* Finds and locks the folder, and takes back what was interrupted there, as it tells. The caller
+ * calls apply_close() in any case. */
+int apply_open(struct apply *a, const char *folder, struct err *e) MUST_USE;
+/* Reads lines for `git update-ref --stdin`. */
+int apply_refs(const struct apply *a, const char *rows, struct err *e) MUST_USE;
+/* The commit that stands for an apply. */
+int apply_record(struct apply *a, const char *message, const struct apply_id *base,
+		 const struct apply_id *next, struct apply_id *ret, struct err *e) MUST_USE;
+/* Shows the plan, asks unless `yes`, and changes the folder. next: the base after it. Returns the
+ * exit status. */
+int apply_go(struct apply *a, const char *name, bool yes, const struct apply_id *base,
+	     const struct apply_id *next, struct err *e) MUST_USE;
 
 /* ---- apply_write.c: the folder --------------------------------------------------------------- */
 
@@ -115,6 +134,16 @@ enum apply_way { APPLY_ASK, APPLY_THEIRS, APPLY_OURS }; /* what a conflict becom
 /* Reads the folder, and plans: a->here, a->result and a->ops. With APPLY_ASK conflicts are told. */
 int apply_plan(struct apply *a, const struct apply_id *base, const struct apply_id *theirs,
 	       enum apply_way way, struct err *e) MUST_USE;
+
+/* The tree of another folder, whose files are read as those of a->folder are: what `base` has, and
+ * all others that git does not ignore there. base NULL: all files. Repositories in it are left out,
+ * and told. */
+int apply_snapshot(const struct apply *a, const char *folder, const struct apply_id *base,
+		   struct apply_id *ret, struct err *e) MUST_USE;
+/* Writes the files of a commit into an empty folder, as the repository has them. objects: its
+ * folder of objects. */
+int apply_checkout(const struct apply *a, const char *objects, const char *commit,
+		   const char *folder, struct err *e) MUST_USE;
 
 /* Prints the changes on standard output. */
 int apply_show(const struct apply *a, struct err *e) MUST_USE;

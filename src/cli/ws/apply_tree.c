@@ -20,6 +20,8 @@ static const char config[] = "[user]\n\tname = Holt\n\temail = holt@localhost\n"
 			     "[merge]\n\trenames = no\n";
 /* No file of the folder changes how git reads and merges. */
 #define ATTRIBUTES "* -text -ident -filter -working-tree-encoding !merge\n"
+/* Of apply_checkout() alone: all else has its objects in the repository. */
+#define ALTERNATES "git/objects/info/alternates"
 static const char missing[] = "0000000000000000000000000000000000000000";
 
 /* ---- asking git ------------------------------------------------------------------------------ */
@@ -95,6 +97,8 @@ int apply_repository(struct apply *a, struct err *e)
 	const char *const words[] = { "init", "-q", "--bare", "--template=", "git", NULL };
 	autobuf struct buf said = BUF_INIT(SAID_MAX);
 
+	if (unlinkat(a->data, ALTERNATES, 0) < 0 && errno != ENOENT)
+		return err_sys(e, errno, "write into Holt's data folder");
 	if (faccessat(a->data, "git/info/attributes", F_OK, 0) == 0)
 		return 0;
 	if (git_ask(a->data_path, true, words, &said, e) < 0)
@@ -120,10 +124,9 @@ static void names_fini(struct tree_names *t)
 	free(t->p);
 }
 
-static int names_read(const struct apply *a, const struct apply_id *tree, struct tree_names *ret,
-		      struct err *e)
+static int names_ask(const struct apply *a, const char *const *words, struct tree_names *ret,
+		     struct err *e)
 {
-	const char *const words[] = { "ls-tree", "-r", "-z", "--name-only", tree->hex, NULL };
 	size_t n = 0;
 
 	if (tree_git(a, words, STR_NONE, 0, &ret->text, e) < 0)
@@ -136,6 +139,14 @@ static int names_read(const struct apply *a, const struct apply_id *tree, struct
 	for (const char *at = ret->text.p; ret->n < n; at += strlen(at) + 1)
 		ret->p[ret->n++] = at;
 	return 0;
+}
+
+static int names_read(const struct apply *a, const struct apply_id *tree, struct tree_names *ret,
+		      struct err *e)
+{
+	const char *const words[] = { "ls-tree", "-r", "-z", "--name-only", tree->hex, NULL };
+
+	return names_ask(a, words, ret, e);
 }
 
 /* Whether there is a file of this path, or a directory. */
@@ -338,6 +349,80 @@ static int read_folder(struct apply *a, const struct apply_id *base, const struc
 
 	names_fini(&x);
 	names_fini(&y);
+	return result;
+}
+
+/* ---- another folder -------------------------------------------------------------------------- */
+
+/* Files that base does not have. NULL: all. */
+static int names_others(const struct apply *a, const struct apply_id *base, struct tree_names *ret,
+			struct err *e)
+{
+	const char *const read[] = { "read-tree", base ? base->hex : "--empty", NULL };
+	const char *const list[] = { "--work-tree", a->folder, "ls-files",
+				     "-o",	    "-z",      base ? "--exclude-standard" : NULL,
+				     NULL };
+	struct apply_id none;
+	size_t kept = 0;
+
+	if (apply_git(a, read, STR_NONE, &none, e) < 0 || names_ask(a, list, ret, e) < 0)
+		return -1;
+	for (size_t i = 0; i < ret->n; i++) {
+		const char *name = ret->p[i];
+
+		if (name[strlen(name) - 1] == '/')
+			apply_tell(name, "left out: it is a repository of its own");
+		else
+			ret->p[kept++] = name;
+	}
+	ret->n = kept;
+	return 0;
+}
+
+int apply_snapshot(const struct apply *a, const char *folder, const struct apply_id *base,
+		   struct apply_id *ret, struct err *e)
+{
+	struct apply from = { .dir = open(folder,
+					  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) };
+	struct tree_names had = { .text = BUF_INIT(NAMES_MAX) };
+	struct tree_names others = { .text = BUF_INIT(NAMES_MAX) };
+	int result;
+
+	arena_init(&from.arena, 1 << 30);
+	snprintf(from.folder, sizeof(from.folder), "%s", folder);
+	memcpy(from.repository, a->repository, sizeof(from.repository));
+	if (from.dir < 0)
+		result = err_sys(e, errno, "%.200s", folder);
+	else
+		result = names_others(&from, base, &others, e) < 0 ||
+					 (base && names_read(&from, base, &had, e) < 0)
+			       ? -1
+			       : tree_of_folder(&from, &had, &others, ret, e);
+	names_fini(&had);
+	names_fini(&others);
+	arena_fini(&from.arena);
+	close_fd(&from.dir);
+	return result;
+}
+
+int apply_checkout(const struct apply *a, const char *objects, const char *commit,
+		   const char *folder, struct err *e)
+{
+	const char *const read[] = { "read-tree", commit, NULL };
+	const char *const write[] = { "--work-tree", folder, "checkout-index", "-a", "-q", NULL };
+	autobuf struct buf text = BUF_INIT(PATH_MAX + 2);
+	struct apply_id none;
+	int result;
+
+	if (buf_addf(&text, e, "%s\n", objects) < 0 ||
+	    repository_write(a, ALTERNATES, O_TRUNC, buf_str(&text), e) < 0)
+		return -1;
+	result = apply_git(a, read, STR_NONE, &none, e) < 0 ||
+				 apply_git(a, write, STR_NONE, &none, e) < 0
+		       ? -1
+		       : 0;
+	if (unlinkat(a->data, ALTERNATES, 0) < 0 && result == 0)
+		return err_sys(e, errno, "write into Holt's data folder");
 	return result;
 }
 

@@ -51,9 +51,11 @@ static int open_data(struct apply *a, struct err *e)
 
 int apply_find(struct apply *a, const char *folder, struct err *e)
 {
-	*a = (struct apply){
-		.dir = -1, .data = -1, .stage = -1, .modes = BUF_INIT(APPLY_MODES_MAX)
-	};
+	*a = (struct apply){ .dir = -1,
+			     .data = -1,
+			     .stage = -1,
+			     .modes = BUF_INIT(APPLY_MODES_MAX),
+			     .record = "last" };
 	arena_init(&a->arena, ARENA_MAX);
 	a->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (a->dir < 0 || path_of_fd(a->dir, a->folder) < 0)

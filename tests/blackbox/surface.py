@@ -374,6 +374,8 @@ VERBS = {
     'agent run': Verb(None, 'of-nothing -d', FAILED, status=FAILED, usage=FAILED),
     'agent add': Verb(None, 'of-nothing', FAILED, status=FAILED),
     'agent ls': Verb(None),
+    'agent diff': Verb(None, 'of-nothing', FAILED, status=FAILED),
+    'agent apply': Verb(None, 'of-nothing', FAILED, status=FAILED),
     'agent rm': Verb(None, 'of-nothing', FAILED, status=FAILED),
     'agent doctor': Verb(None, 'gemini', VERDICT, status=VERDICT),
     'agent login': Verb(None, 'of-nothing', FAILED, status=FAILED),

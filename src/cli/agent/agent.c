@@ -39,7 +39,7 @@ void agent_file_fini(struct agent_file *f)
 
 extern const struct verb agent_run_verb, agent_presets_verb, agent_add_verb, agent_ls_verb,
 	agent_rm_verb, agent_update_verb, agent_doctor_verb, agent_acp_verb, agent_login_verb,
-	agent_logout_verb;
+	agent_logout_verb, agent_diff_verb, agent_apply_verb;
 static const struct verb *const words[] = {
 	&agent_run_verb,
 	&agent_presets_verb,
@@ -51,6 +51,8 @@ static const struct verb *const words[] = {
 	&agent_update_verb,
 	&agent_rm_verb,
 	&agent_acp_verb,
+	&agent_diff_verb,
+	&agent_apply_verb,
 	NULL,
 };
 

@@ -15,6 +15,7 @@
 
 #include "cli/agent/news.h"
 #include "cli/agent/place.h"
+#include "cli/agent/worktree.h"
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
 #include "cli/exec/detach.h"
@@ -28,7 +29,7 @@ enum { EXIT_HOLT = 125, PORTS_MAX = 16, ARENA_MAX = 1 << 20, DAY_S = 86400 };
 
 struct run_options {
 	struct verb_options common;
-	const char *config, *name, *folder, *state, *prompt, *leave;
+	const char *config, *name, *folder, *state, *prompt, *leave, *branch;
 	struct env_options env;
 	struct option_list volumes, allow, ports;
 	uint64_t memory;
@@ -47,6 +48,8 @@ static const struct option_row rows[] = {
 	       .doc = "Have it ask nothing: the sandbox alone is what holds it."),
 	OPTION(struct run_options, folder, OPTION_TEXT, "folder", .letter = 'w', .arg = "DIR",
 	       .doc = "The folder to work on; by default this one."),
+	OPTION(struct run_options, branch, OPTION_TEXT, "worktree", .arg = "BRANCH",
+	       .doc = "Work on a branch of its own, in a worktree beside the folder."),
 	OPTION(struct run_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
 	       .doc = "Name of the sandbox; by default it is made of agent and folder."),
 	OPTION(struct run_options, fresh, OPTION_FLAG, "new",
@@ -125,7 +128,10 @@ static int run_find_folder(struct run *r, struct err *e)
 			       "-w DIR",
 			       r->folder);
 	r->place.folder = r->folder;
-	return 0;
+	if (!r->o->branch)
+		return 0;
+	memcpy(own, r->folder, sizeof(own));
+	return agent_worktree_make(own, r->o->branch, r->folder, e);
 }
 
 static int run_find_program(struct run *r, struct err *e)
@@ -345,14 +351,16 @@ static int run_attach(struct run *r, const struct detach *leave, struct err *e)
 {
 	struct news news = NEWS_INIT;
 	bool named = r->o->name || r->o->fresh;
-	char path[JOB_WORDS_MAX], again[CONFIG_NAME_MAX * 2];
+	char path[JOB_WORDS_MAX], again[CONFIG_NAME_MAX * 2 + 256];
 	struct exec_session_spec spec = {
 		.path = path, .input = true, .leave = leave, .seen = r->seen, .again = again
 	};
 	int status;
 
-	snprintf(again, sizeof(again), "holt agent run %s%s%s%.*s", named ? "--name " : "",
-		 named ? r->place.id : "", named ? " " : "", STR_CUT(r->place.agent, 64));
+	snprintf(again, sizeof(again), "holt agent run %s%s%s%s%s%s%.*s", named ? "--name " : "",
+		 named ? r->place.id : "", named ? " " : "", r->o->branch ? "--worktree " : "",
+		 r->o->branch ? r->o->branch : "", r->o->branch ? " " : "",
+		 STR_CUT(r->place.agent, 64));
 	if (job_path(path, r->place.id, r->exec, "/attach?offset=0", e) < 0 ||
 	    (!r->o->quiet &&
 	     news_start(&news, r->place.id, &r->place.preset->optional_hosts, true, e) < 0))

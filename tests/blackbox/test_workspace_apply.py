@@ -10,6 +10,7 @@ import random
 import shutil
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
@@ -293,6 +294,38 @@ def test_both_changed_other_lines(hub):
     assert tree(dst) == {b'f': ('file', 0o600, merged, 0)}
     hub.applied('lines', dst, '--undo')
     assert tree(dst)[b'f'][2] == ''.join([*lines[:-1], 'last\n']).encode()
+
+
+def test_a_file_that_becomes_a_link(hub):
+    """By somebody who has the folder, too, while it is read: what the link leads to is neither
+    shown nor merged."""
+    lines = [f'{i}\n' for i in range(20)]
+    hub.revision('raced', 'raced-src', {'d/f': ''.join(lines)})
+    dst, secret = hub.folder('raced-dst'), hub.folder('raced-secret')
+    hub.applied('raced', dst)
+    hub.revision('raced', 'raced-src', {'d/f': ''.join([*lines[:-1], 'changed\n'])})
+    hub.fill(secret, {'f': ''.join(['SECRET\n', *lines[1:]])})
+    ends = threading.Event()
+    os.symlink(secret, f'{dst}/other')
+
+    def swap():  # the directory and a link in its place
+        pairs = (('d', 'd.kept'), ('other', 'd'), ('d', 'other'), ('d.kept', 'd'))
+        while not ends.is_set():
+            for old, new in pairs:
+                with contextlib.suppress(OSError):  # an apply may have been there
+                    os.rename(f'{dst}/{old}', f'{dst}/{new}')
+    swaps = threading.Thread(target=swap)
+    swaps.start()
+    try:
+        for _ in range(soak(40)):
+            shown = hub.apply('raced', dst, input=b'n\n')
+            done = hub.apply('raced', dst, '--yes')
+            assert b'SECRET' not in shown.stdout + done.stdout
+    finally:
+        ends.set()
+        swaps.join()
+    assert not [name for name, what in tree(dst).items()
+                if what[0] == 'file' and b'SECRET' in what[2]]
 
 
 @pytest.mark.parametrize('known', [True, False])

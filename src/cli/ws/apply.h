@@ -100,6 +100,9 @@ void apply_close(struct apply *a);
  * way, EXDEV: a mount. */
 int apply_look(const struct apply *a, const char *path, struct stat *ret) MUST_USE;
 
+/* What was seen, for reading; of a link, where it leads. -1 with errno; ESTALE: it is another. */
+int apply_open_seen(const struct apply *a, const struct apply_seen *s) MUST_USE;
+
 /* Makes the changes of a->ops, or fails and leaves some of them. */
 int apply_write(struct apply *a, struct err *e) MUST_USE;
 /* Signals wait until apply_release(), and end apply_write() between two files. */

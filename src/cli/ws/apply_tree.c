@@ -14,6 +14,7 @@ enum {
 	SAID_MAX = 64 << 10,
 	SHOWN_MAX = 16 << 20,
 	LEFT_OUT_TOLD = 50,
+	READ_AT_ONCE = 128, /* files */
 };
 static const char config[] = "[user]\n\tname = Holt\n\temail = holt@localhost\n"
 			     "[core]\n\tfsync = all\n\tfsyncMethod = batch\n\tprotectNTFS = no\n"
@@ -291,7 +292,7 @@ static int look_at_link(struct apply *a, const char **path, struct stat *ret, st
 }
 
 /* Adds a file to what is read, if the folder has it. */
-static int look_at(struct apply *a, const char *path, struct buf *input, struct err *e)
+static int look_at(struct apply *a, const char *path, struct err *e)
 {
 	struct apply_seen *s = &a->seen[a->seen_n];
 	int found = apply_look(a, path, &s->st);
@@ -307,18 +308,65 @@ static int look_at(struct apply *a, const char *path, struct buf *input, struct 
 		return err_set(e, ERR_INVALID, "%.120s is no file, directory or link here", path);
 	s->path = arena_dup(&a->arena, str_of(path), e);
 	a->seen_n++;
-	return s->path ? buf_add(input, path, strlen(path) + 1, e) : -1;
+	return s->path ? 0 : -1;
 }
 
-/* Those files of the folder that one of two trees has. */
+static int open_seen(const struct apply *a, const struct apply_seen *s, struct err *e)
+{
+	int fd = apply_open_seen(a, s);
+
+	if (fd >= 0 && fcntl(fd, F_SETFD, 0) == 0) /* git has it, too */
+		return fd;
+	close_fd(&fd);
+	return err_set(e, ERR_CONFLICT, "%.120s changes while it is read, or can't be read: %s",
+		       s->path, strerror(errno));
+}
+
+/* Puts a few files into the repository, and their rows behind those of the index. */
+static int hash_some(const struct apply *a, const struct apply_seen *seen, size_t n,
+		     struct buf *rows, struct err *e)
+{
+	static const char *const words[] = { "hash-object", "-w", "--no-filters", "--stdin-paths",
+					     NULL };
+	autobuf struct buf names = BUF_INIT(SAID_MAX), said = BUF_INIT(SAID_MAX);
+	int fds[READ_AT_ONCE], result = 0;
+	size_t opened = 0, at = 0;
+
+	for (; result == 0 && opened < n; opened++) {
+		fds[opened] = open_seen(a, &seen[opened], e);
+		if (fds[opened] < 0)
+			result = -1;
+		else
+			result = buf_addf(&names, e, "/proc/self/fd/%d\n", fds[opened]);
+	}
+	if (result == 0)
+		result = tree_git(a, words, buf_str(&names), 0, &said, e);
+	while (opened > 0)
+		close_fd(&fds[--opened]);
+	for (size_t i = 0; result == 0 && i < n; i++) {
+		struct apply_id id = tree_id((struct str){ said.p + at, said.n - at });
+
+		at += strlen(id.hex) + 1;
+		if (buf_addf(rows, e, "%s %s\t%s",
+			     S_ISLNK(seen[i].st.st_mode) ? "120000"
+			     : seen[i].st.st_mode & 0100 ? "100755"
+							 : "100644",
+			     id.hex, seen[i].path) < 0 ||
+		    buf_add(rows, "", 1, e) < 0)
+			result = -1;
+	}
+	return result;
+}
+
+/* Those files of the folder that one of two trees has. git is given open files and no paths, since
+ * somebody may put a link in the place of a file between its look and its reading. */
 static int tree_of_folder(struct apply *a, const struct tree_names *x, const struct tree_names *y,
 			  struct apply_id *ret, struct err *e)
 {
 	static const char *const clear[] = { "read-tree", "--empty", NULL };
-	const char *const add[] = { "--work-tree", a->folder, "update-index", "-z", "--add",
-				    "--stdin",	   NULL };
+	static const char *const add[] = { "update-index", "-z", "--index-info", NULL };
 	static const char *const write[] = { "write-tree", NULL };
-	autobuf struct buf input = BUF_INIT(NAMES_MAX);
+	autobuf struct buf rows = BUF_INIT(NAMES_MAX);
 	struct apply_id none;
 
 	a->seen_n = 0;
@@ -328,13 +376,18 @@ static int tree_of_folder(struct apply *a, const struct tree_names *x, const str
 	for (size_t i = 0, j = 0; i < x->n || j < y->n;) {
 		int order = i == x->n ? 1 : j == y->n ? -1 : strcmp(x->p[i], y->p[j]);
 
-		if (look_at(a, order <= 0 ? x->p[i] : y->p[j], &input, e) < 0)
+		if (look_at(a, order <= 0 ? x->p[i] : y->p[j], e) < 0)
 			return -1;
 		i += order <= 0;
 		j += order >= 0;
 	}
+	for (size_t i = 0, n; i < a->seen_n; i += n) {
+		n = a->seen_n - i < READ_AT_ONCE ? a->seen_n - i : READ_AT_ONCE;
+		if (hash_some(a, &a->seen[i], n, &rows, e) < 0)
+			return -1;
+	}
 	return apply_git(a, clear, STR_NONE, &none, e) < 0 ||
-			       apply_git(a, add, buf_str(&input), &none, e) < 0
+			       apply_git(a, add, buf_str(&rows), &none, e) < 0
 		     ? -1
 		     : apply_git(a, write, STR_NONE, ret, e);
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -105,6 +106,43 @@ static int open_parent(const struct apply *a, const char *path, bool makes, cons
 		at = below;
 	}
 	return at;
+}
+
+static bool is_same(const struct stat *st, const struct stat *was)
+{
+	return st->st_ino == was->st_ino && (st->st_mode & S_IFMT) == (was->st_mode & S_IFMT) &&
+	       st->st_size == was->st_size && st->st_mtim.tv_sec == was->st_mtim.tv_sec &&
+	       st->st_mtim.tv_nsec == was->st_mtim.tv_nsec;
+}
+
+/* Where a link leads, as the content of a file. */
+static int open_target(int link)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(link, "", target, sizeof(target));
+	autoclose int fd = n < 0 ? -1 : memfd_create("link", MFD_CLOEXEC);
+
+	return fd < 0 || fd_write(fd, target, (size_t)n) < 0 || lseek(fd, 0, SEEK_SET) < 0
+		     ? -1
+		     : take_fd(&fd);
+}
+
+int apply_open_seen(const struct apply *a, const struct apply_seen *s)
+{
+	const int flags = S_ISLNK(s->st.st_mode) ? O_PATH : O_RDONLY | O_NONBLOCK;
+	const char *name;
+	autoclose int parent = open_parent(a, s->path, false, &name);
+	autoclose int fd = parent < 0 ? -1
+				      : open_below(parent, name, (uint64_t)(flags | O_NOFOLLOW));
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (!is_same(&st, &s->st)) {
+		errno = ESTALE;
+		return -1;
+	}
+	return S_ISLNK(st.st_mode) ? open_target(fd) : take_fd(&fd);
 }
 
 int apply_look(const struct apply *a, const char *path, struct stat *ret)
@@ -288,9 +326,7 @@ static bool is_seen(const struct apply *a, const char *name, const struct stat *
 {
 	struct stat st;
 
-	return fstatat(a->stage, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == was->st_ino &&
-	       st.st_size == was->st_size && st.st_mtim.tv_sec == was->st_mtim.tv_sec &&
-	       st.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
+	return fstatat(a->stage, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&st, was);
 }
 
 /* ESTALE: it is another file than the one that was shown, and stays. */

@@ -739,7 +739,7 @@ def test_help(me):
 
 @pytest.mark.parametrize('given, says', [
     (['cal'], "did you mean 'mcp call'"), (['nonsense'], 'help mcp'), (['call'], 'missing'),
-    (['tools', 'a', 'b'], 'too much'), (['tools', '--jsn'], '--json'),
+    (['tools', 'a', 'b', 'c'], 'too much'), (['tools', '--jsn'], '--json'),
     (['call', '--log', 'loud', 'x'], 'debug|info'), (['read'], 'missing'),
 ])
 def test_what_is_refused(me, given, says):

@@ -42,7 +42,7 @@ static int way_auth(struct nets_way *w, struct str text, struct err *e)
 	for (size_t i = 0; i < text.n; i++) {
 		int high = text.p[i] == '%' && i + 2 < text.n ? way_hex(text.p[i + 1]) : -1;
 		int low = high >= 0 ? way_hex(text.p[i + 2]) : -1;
-		char c = low >= 0 ? (char)(high << 4 | low) : text.p[i];
+		char c = (char)(low >= 0 ? high << 4 | low : text.p[i]);
 
 		if (buf_add(&plain, &c, 1, e) < 0)
 			return -1;

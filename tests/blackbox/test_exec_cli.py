@@ -311,7 +311,7 @@ import os, re, signal, sys, termios, tty
 tty.setraw(0)
 def draw(*_):
     size = os.get_terminal_size(0)
-    print('\x1b[2J\x1b[Hdrawn %d %d' % (size.lines, size.columns), flush=True)
+    os.write(1, b'\x1b[2J\x1b[Hdrawn %d %d\n' % (size.lines, size.columns))  # a signal may nest it
 signal.signal(signal.SIGWINCH, draw)
 print('\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[>1u', end='', flush=True)
 draw()

@@ -82,7 +82,7 @@ def creates(who, **what):
     try:
         talk = who.post('/api/sessions', **what)['session_id']
     except Failed as failed:
-        assert failed.status in (403, 404), failed.error
+        assert failed.status in (400, 403, 404), failed.error
         return failed.error['cause']
     who.call('DELETE', f'/api/sessions/{talk}')
     return None
@@ -105,6 +105,8 @@ def test_each_principal_and_each_name(hub):
                 wanted = 'has no workspace nowhere'
             elif of and not agents[of]:
                 wanted = '"agents" in "principals"'
+            elif of == 'absent':
+                wanted = 'has no agent absent'
             else:
                 wanted = None
             why = creates(who, **words)

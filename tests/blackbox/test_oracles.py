@@ -223,8 +223,8 @@ OTHERS = set('''
     max_bytes max_calls max_output_bytes memory_mb message message_id mode module modules multiline
     name named network new_string no_label offset option_id options outcome output_kb output_mode
     pageSize pageToken parent path pause_source pid pids pool port profiles prompt question
-    raw recursive renames replace_all replicas request_id resources result retention revision rows
-    run_in_background sandbox schema scope scopes seconds secrets session_id settings shell_id
+    raw reads recursive renames replace_all replicas request_id resources result retention revision
+    rows run_in_background sandbox schema scope scopes seconds secrets session_id settings shell_id
     signal since since_event_id snapshot source stack_kb state stdin stdin_base64 stdin_open stream
     style target template timeout timeout_seconds title to tool tools topics tty ttl_seconds until
     usage user value values volumes wait wait_seconds wall_ms what who working_dir workload

@@ -68,7 +68,7 @@ def lines(path):
     """The words of each command line of Holt, up to what is of a shell."""
     for language, text in blocks(path):
         if language in ('', 'sh', 'text'):
-            for line in re.findall(r'^(?:\$ )?(holt .*)$', text, re.M):
+            for line in re.findall(r'^(?:\$ )?(holt .*)$', text.replace('\\\n', ''), re.M):
                 yield shlex.split(re.sub(r'\s#\s.*', '', line).replace('…', ''))
 
 

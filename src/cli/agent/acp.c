@@ -704,7 +704,7 @@ static int agent_acp(const struct verb_input *in, struct err *e)
 const struct verb agent_acp_verb = {
 	.name = "agent acp",
 	.usage = "NAME",
-	.doc = "Be an editor's ACP agent: run an agent of yours in a sandbox.",
+	.doc = "Be an editor's agent: an agent of yours in a sandbox, by ACP.",
 	.options = &verb_bare,
 	.size = sizeof(struct verb_options),
 	.min_operands = 1,

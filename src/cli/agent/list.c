@@ -240,7 +240,7 @@ const struct verb agent_rm_verb = {
 	.name = "agent rm",
 	.alias = "agent remove",
 	.usage = "[OPTION...] NAME",
-	.doc = "Remove an agent from the operator's file, and what was fetched of it.",
+	.doc = "Remove an agent from your file, and what was fetched of it.",
 	.more = "All else in the file stays. Programs that are installed here stay, and so does\n"
 		"what the agent keeps: its log-in, its settings and its sessions.",
 	.page = "holt-agent",

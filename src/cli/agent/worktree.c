@@ -301,7 +301,7 @@ const struct verb agent_diff_verb = {
 const struct verb agent_apply_verb = {
 	.name = "agent apply",
 	.usage = "[OPTION...] [BRANCH]",
-	.doc = "Show what an agent changed in a worktree, ask, and bring it here.",
+	.doc = "Show what an agent changed, ask, and bring it into the folder.",
 	.more = "It is merged with what the folder has, file by file, without commits. It exits\n"
 		"with 1 if you say no, and with 3 if there are conflicts. Nothing is changed\n"
 		"then.",

@@ -406,7 +406,7 @@ static int conversations_set(const struct verb_input *in, struct err *e)
 static const struct verb conversations_set_verb = {
 	.name = "conversations set",
 	.usage = "ID [OPTION=VALUE...]",
-	.doc = "Show what its agent lets you choose, such as mode, and choose.",
+	.doc = "Show what its agent lets you choose, and choose it.",
 	.options = &verb_bare,
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
